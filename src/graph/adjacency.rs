@@ -1,0 +1,143 @@
+//! The adjacency matrix of an edge list.
+
+use std::sync::Arc;
+
+use super::build::Pairs;
+use super::{Duplicates, GraphError, Sparse};
+use crate::dataset::EdgeList;
+
+/// What becomes of edges from a node to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SelfLoops {
+    /// They are entries of the diagonal.
+    #[default]
+    Keep,
+    /// They are left out.
+    Drop,
+}
+
+/// How an edge list becomes a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Import {
+    /// What becomes of edges that are listed more than once.
+    pub duplicates: Duplicates,
+    /// What becomes of edges from a node to itself.
+    pub self_loops: SelfLoops,
+}
+
+/// What was found in an edge list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ImportReport {
+    /// Edges listed.
+    pub listed: usize,
+    /// Edges listed again, whatever became of them; dropped self-loops do not count.
+    pub duplicates: usize,
+    /// Edges listed from a node to itself.
+    pub self_loops: usize,
+    /// Nodes that no edge of the matrix touches.
+    pub isolated: usize,
+}
+
+/// A graph: its adjacency matrix and the degree of each node.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Row `i`, column `j`: the weight of the edge from `i` to `j`. Symmetric when the list was undirected.
+    pub adjacency: Arc<Sparse>,
+    /// The sum of each row: for each node, the weight of its outgoing edges.
+    pub degrees: Vec<f32>,
+    /// What was found in the edge list.
+    pub report: ImportReport,
+}
+
+impl Graph {
+    /// Builds the matrix of an edge list.
+    ///
+    /// ```
+    /// use isvd_dist::{dataset::EdgeList, graph::{Graph, Import}};
+    /// let list = EdgeList { nodes: 4, edges: vec![(0, 1), (1, 0), (2, 2)], weights: None, directed: false };
+    /// let graph = Graph::from_edges(&list, Import::default())?;
+    /// assert_eq!(graph.degrees, [2.0, 2.0, 1.0, 0.0]);
+    /// assert_eq!((graph.report.duplicates, graph.report.self_loops, graph.report.isolated), (1, 1, 1));
+    /// # Ok::<(), isvd_dist::graph::GraphError>(())
+    /// ```
+    pub fn from_edges(list: &EdgeList, import: Import) -> Result<Graph, GraphError> {
+        let without_loops = import.self_loops == SelfLoops::Drop;
+        let pairs = Pairs {
+            entries: (&list.edges).into(),
+            values: list.weights.as_ref().map(Into::into),
+            mirrored: !list.directed,
+            without_loops,
+        };
+        let (adjacency, built) = Sparse::from_pairs(list.nodes, list.nodes, pairs, import.duplicates)?;
+        let off_diagonal = if list.directed { built.merged_off_diagonal } else { built.merged_off_diagonal / 2 };
+        let mut touched = vec![false; list.nodes];
+        for &(from, to) in list.edges.iter().filter(|(from, to)| from != to || !without_loops) {
+            touched[from as usize] = true;
+            touched[to as usize] = true;
+        }
+        let report = ImportReport {
+            listed: list.edges.len(),
+            duplicates: off_diagonal + built.merged_on_diagonal,
+            self_loops: list.edges.iter().filter(|(from, to)| from == to).count(),
+            isolated: touched.iter().filter(|&&t| !t).count(),
+        };
+        let degrees = adjacency.row_sums().into_iter().map(|sum| sum as f32).collect();
+        Ok(Graph { adjacency: Arc::new(adjacency), degrees, report })
+    }
+
+    /// Nodes of the graph.
+    pub fn nodes(&self) -> usize {
+        self.adjacency.rows()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(edges: &[(u32, u32)], weights: Option<&[f32]>, directed: bool) -> EdgeList {
+        EdgeList { nodes: 5, edges: edges.to_vec(), weights: weights.map(<[f32]>::to_vec), directed }
+    }
+
+    fn dense(graph: &Graph) -> Vec<(usize, usize, f32)> {
+        let mut entries = vec![];
+        graph.adjacency.for_each(|row, col, value| entries.push((row, col, value)));
+        entries
+    }
+
+    const EDGES: [(u32, u32); 6] = [(0, 1), (1, 0), (2, 2), (0, 1), (2, 2), (1, 3)];
+    const WEIGHTS: [f32; 6] = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+
+    #[test]
+    fn undirected_lists_give_symmetric_matrices() {
+        let graph = Graph::from_edges(&list(&EDGES, Some(&WEIGHTS), false), Import::default()).unwrap();
+        assert!(graph.adjacency.is_symmetric());
+        assert_eq!(dense(&graph), [(0, 1, 10.0), (1, 0, 10.0), (1, 3, 7.0), (2, 2, 10.0), (3, 1, 7.0)]);
+        assert_eq!(graph.degrees, [10.0, 17.0, 10.0, 7.0, 0.0]);
+        assert_eq!(graph.report, ImportReport { listed: 6, duplicates: 3, self_loops: 2, isolated: 1 });
+    }
+
+    #[test]
+    fn the_first_listed_counts_once() {
+        let import = Import { duplicates: Duplicates::Once, self_loops: SelfLoops::Drop };
+        let graph = Graph::from_edges(&list(&EDGES, Some(&WEIGHTS), false), import).unwrap();
+        assert_eq!(dense(&graph), [(0, 1, 2.0), (1, 0, 2.0), (1, 3, 7.0), (3, 1, 7.0)]);
+        assert_eq!(graph.report, ImportReport { listed: 6, duplicates: 2, self_loops: 2, isolated: 2 });
+        let graph = Graph::from_edges(&list(&EDGES, None, false), import).unwrap();
+        assert!(!graph.adjacency.is_weighted());
+    }
+
+    #[test]
+    fn directed_lists_keep_their_direction() {
+        let graph = Graph::from_edges(&list(&EDGES, None, true), Import::default()).unwrap();
+        assert!(!graph.adjacency.is_symmetric());
+        assert_eq!(dense(&graph), [(0, 1, 2.0), (1, 0, 1.0), (1, 3, 1.0), (2, 2, 2.0)]);
+        assert_eq!(graph.report.duplicates, 2);
+    }
+
+    #[test]
+    fn edges_outside_are_refused() {
+        let error = Graph::from_edges(&list(&[(0, 1), (5, 0)], None, false), Import::default()).unwrap_err();
+        assert!(matches!(error, GraphError::OutOfRange { entry: 1, row: 5, .. }));
+    }
+}

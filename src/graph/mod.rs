@@ -1,0 +1,16 @@
+//! Edges as tiles.
+//!
+//! A [`Sparse`] matrix is stored once, tile by tile ([`Tiling`]), without values when all are one. A [`Graph`] is the
+//! adjacency matrix of an edge list with its degrees; normalisations are diagonal matrices that products apply on the way.
+
+mod adjacency;
+mod build;
+mod error;
+mod sparse;
+mod tiling;
+
+pub use adjacency::{Graph, Import, ImportReport, SelfLoops};
+pub use build::Duplicates;
+pub use error::GraphError;
+pub use sparse::{STRIP_COLUMNS, Sparse};
+pub use tiling::Tiling;

@@ -1,0 +1,222 @@
+//! A sparse matrix, stored tile by tile.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::build::{Built, Entries, Pairs, build};
+use super::{Duplicates, GraphError, Tiling};
+use crate::kernel::{Cell, Tile};
+
+/// Widest column strip. The strip's rows of a panel block of 64 columns take 8 MiB, which a shared cache keeps while a group
+/// of tiles goes over them.
+pub const STRIP_COLUMNS: usize = 32 << 10;
+
+/// A sparse matrix that is stored once and shared: tiles of rows, cut into column strips, without values where all are one.
+///
+/// ```
+/// use isvd_dist::graph::Sparse;
+/// let a = Sparse::from_triplets(2, 3, vec![(1, 2), (0, 0), (1, 2)], None)?;
+/// assert_eq!((a.nonzeros(), a.row_sums()), (2, vec![1.0, 2.0]));
+/// # Ok::<(), isvd_dist::graph::GraphError>(())
+/// ```
+#[derive(Debug)]
+pub struct Sparse {
+    cols: usize,
+    width: usize,
+    tiling: Tiling,
+    tiles: Vec<Tile>,
+    symmetric: bool,
+    transposed: OnceLock<Arc<Sparse>>,
+}
+
+impl Sparse {
+    /// A matrix from entries in any order; entries at the same place add up. Whether it is symmetric is found out.
+    pub fn from_triplets(
+        rows: usize,
+        cols: usize,
+        entries: Vec<(u32, u32)>,
+        values: Option<Vec<f32>>,
+    ) -> Result<Self, GraphError> {
+        let pairs =
+            Pairs { entries: entries.into(), values: values.map(Into::into), mirrored: false, without_loops: false };
+        Ok(Self::from_pairs(rows, cols, pairs, Duplicates::Add)?.0)
+    }
+
+    /// A symmetric matrix from pairs in any order, each of which stands for itself and its mirror image (once on the
+    /// diagonal); pairs at the same place add up.
+    pub fn symmetric_from_pairs(
+        rows: usize,
+        entries: Vec<(u32, u32)>,
+        values: Option<Vec<f32>>,
+    ) -> Result<Self, GraphError> {
+        let pairs =
+            Pairs { entries: entries.into(), values: values.map(Into::into), mirrored: true, without_loops: false };
+        Ok(Self::from_pairs(rows, rows, pairs, Duplicates::Add)?.0)
+    }
+
+    /// A matrix that selects rows: row `i` has a single one, in column `indices[i]`.
+    pub fn selection(indices: &[usize], cols: usize) -> Result<Self, GraphError> {
+        let rows = indices.len();
+        if let Some(entry) = indices.iter().position(|&col| col >= cols) {
+            return Err(GraphError::OutOfRange { entry, row: entry, col: indices[entry], rows, cols });
+        }
+        if rows > u32::MAX as usize || cols > u32::MAX as usize {
+            return Err(GraphError::TooLarge { rows, cols });
+        }
+        let entries = indices.iter().enumerate().map(|(row, &col)| (row as u32, col as u32)).collect();
+        Self::from_triplets(rows, cols, entries, None)
+    }
+
+    /// A matrix and how many entries were merged into others (on, off the diagonal).
+    pub(super) fn from_pairs(
+        rows: usize,
+        cols: usize,
+        pairs: Pairs,
+        duplicates: Duplicates,
+    ) -> Result<(Self, Built), GraphError> {
+        pairs.check(rows, cols)?;
+        let mirrored = pairs.mirrored;
+        let (tiling, width) = (Tiling::new(rows), strip_width(cols));
+        let mut built = build(pairs, tiling, cols, width, duplicates)?;
+        let tiles = std::mem::take(&mut built.tiles);
+        let mut sparse = Sparse { cols, width, tiling, tiles, symmetric: mirrored, transposed: OnceLock::new() };
+        if !mirrored {
+            // A fingerprint tells most matrices that are not symmetric; the transpose tells the rest.
+            sparse.symmetric =
+                rows == cols && sparse.fingerprints_match() && sparse.transpose_now().tiles == sparse.tiles;
+        }
+        Ok((sparse, built))
+    }
+
+    /// Rows of the matrix.
+    pub fn rows(&self) -> usize {
+        self.tiling.rows()
+    }
+
+    /// Columns of the matrix.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Stored entries.
+    pub fn nonzeros(&self) -> usize {
+        self.tiles.iter().map(Tile::nonzeros).sum()
+    }
+
+    /// Stored entries of a tile.
+    pub fn tile_nonzeros(&self, tile: usize) -> usize {
+        self.tiles[tile].nonzeros()
+    }
+
+    /// Whether entries have values other than one.
+    pub fn is_weighted(&self) -> bool {
+        self.tiles.iter().any(Tile::is_weighted)
+    }
+
+    /// Whether the matrix is its own transpose.
+    pub fn is_symmetric(&self) -> bool {
+        self.symmetric
+    }
+
+    /// How its rows are cut into tiles.
+    pub fn tiling(&self) -> Tiling {
+        self.tiling
+    }
+
+    /// How many strips its columns are cut into: at least one, which is empty when there are no columns.
+    pub fn strips(&self) -> usize {
+        self.cols.div_ceil(self.width).max(1)
+    }
+
+    /// The columns of a strip.
+    pub fn strip_range(&self, strip: usize) -> Range<usize> {
+        strip * self.width..self.cols.min((strip + 1) * self.width)
+    }
+
+    /// What a tile holds in a strip.
+    #[inline]
+    pub fn cell(&self, tile: usize, strip: usize) -> Cell<'_> {
+        self.tiles[tile].cell(strip)
+    }
+
+    /// Bytes that its arrays take, those of the transpose not counted.
+    pub fn bytes(&self) -> usize {
+        self.tiles.iter().map(Tile::bytes).sum()
+    }
+
+    /// Calls `f(row, column, value)` for every entry: tile after tile, strip after strip, row after row.
+    pub fn for_each(&self, mut f: impl FnMut(usize, usize, f32)) {
+        for tile in 0..self.tiling.count() {
+            let first_row = self.tiling.range(tile).start;
+            for strip in 0..self.strips() {
+                let first_col = self.strip_range(strip).start;
+                self.cell(tile, strip).for_each(|row, col, value| f(first_row + row, first_col + col, value));
+            }
+        }
+    }
+
+    /// The sum of each row.
+    pub fn row_sums(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.rows()];
+        self.for_each(|row, _, value| sums[row] += f64::from(value));
+        sums
+    }
+
+    /// The sum of each column.
+    pub fn column_sums(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.cols];
+        self.for_each(|_, col, value| sums[col] += f64::from(value));
+        sums
+    }
+
+    /// The transpose: the matrix itself when it is symmetric, else built once and shared by all who ask.
+    pub fn transposed(self: &Arc<Self>) -> Arc<Sparse> {
+        if self.symmetric {
+            return Arc::clone(self);
+        }
+        Arc::clone(self.transposed.get_or_init(|| Arc::new(self.transpose_now())))
+    }
+
+    fn transpose_now(&self) -> Sparse {
+        let (tiling, width) = (Tiling::new(self.cols), strip_width(self.rows()));
+        let built = build(Transposed(self), tiling, self.rows(), width, Duplicates::Add);
+        // Entries of a matrix are finite, in range and in different places, and no tile can have more of them than
+        // the check of an equally large tile let pass; only a tile beyond 2³² entries is left.
+        let tiles = built.map(|b| b.tiles).unwrap_or_else(|error| panic!("transpose of a matrix: {error}"));
+        Sparse { cols: self.rows(), width, tiling, tiles, symmetric: self.symmetric, transposed: OnceLock::new() }
+    }
+
+    fn fingerprints_match(&self) -> bool {
+        let mix = |row: usize, col: usize, value: f32| {
+            let place = ((row as u64) << 32 | col as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            (place ^ place >> 29 ^ u64::from(value.to_bits())).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+        };
+        let mut difference = 0u64;
+        self.for_each(|row, col, value| {
+            difference = difference.wrapping_add(mix(row, col, value)).wrapping_sub(mix(col, row, value));
+        });
+        difference == 0
+    }
+}
+
+/// Strips of equal width, at most [`STRIP_COLUMNS`], from the number of columns alone.
+fn strip_width(cols: usize) -> usize {
+    cols.div_ceil(cols.div_ceil(STRIP_COLUMNS).max(1)).max(1)
+}
+
+/// The entries of a matrix with rows and columns exchanged.
+struct Transposed<'a>(&'a Sparse);
+
+impl Entries for Transposed<'_> {
+    #[inline]
+    fn visit(&self, mut f: impl FnMut(u32, u32, f32)) {
+        self.0.for_each(|row, col, value| f(col as u32, row as u32, value));
+    }
+
+    fn has_values(&self) -> bool {
+        self.0.is_weighted()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Aligned storage for panels.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+/// Every buffer starts at a cache line.
+const ALIGNMENT: usize = 64;
+/// From this size on a buffer starts at a huge page and asks for more of them: a product reads the rows of a panel in
+/// random order, and with small pages a good part of its time is address translation.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Aligned f32 storage that grows but never shrinks, to be used again and again.
+///
+/// ```
+/// let mut buffer = isvd_dist::kernel::Buffer::zeroed(100);
+/// buffer[3] = 1.0;
+/// buffer.resize(50);
+/// assert_eq!((buffer.len(), buffer[3]), (50, 1.0));
+/// ```
+pub struct Buffer {
+    start: NonNull<f32>,
+    len: usize,
+    capacity: usize,
+}
+
+// SAFETY: a buffer owns its memory alone, as a `Vec<f32>` does.
+unsafe impl Send for Buffer {}
+// SAFETY: shared references only read.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// A buffer of `len` zeros.
+    pub fn zeroed(len: usize) -> Self {
+        if len == 0 {
+            return Buffer { start: NonNull::dangling(), len: 0, capacity: 0 };
+        }
+        let layout = layout(len);
+        // SAFETY: the layout is not empty, for `len` is not zero.
+        let memory = unsafe { allocate(layout) };
+        let Some(start) = NonNull::new(memory.cast::<f32>()) else { handle_alloc_error(layout) };
+        Buffer { start, len, capacity: len }
+    }
+
+    /// Makes the buffer `len` entries long. Entries it had before may change, and new ones hold some number or other.
+    pub fn resize(&mut self, len: usize) {
+        if len > self.capacity {
+            *self = Buffer::zeroed(len);
+        }
+        self.len = len;
+    }
+
+    /// How long the buffer can be without another allocation.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+}
+
+fn layout(len: usize) -> Layout {
+    let bytes = len.checked_mul(size_of::<f32>()).expect("a buffer fits the address space");
+    let alignment = if bytes >= HUGE_PAGE { HUGE_PAGE } else { ALIGNMENT };
+    Layout::from_size_align(bytes, alignment).expect("a buffer fits the address space")
+}
+
+/// # Safety
+/// The layout must not be empty.
+#[cfg(target_os = "linux")]
+unsafe fn allocate(layout: Layout) -> *mut u8 {
+    if layout.size() < HUGE_PAGE {
+        // SAFETY: the caller's promise.
+        return unsafe { alloc_zeroed(layout) };
+    }
+    // SAFETY: the caller's promise; the advice concerns whole pages of memory just received, and it is written before it is
+    // read. Failing advice changes nothing, so the answer is not looked at.
+    unsafe {
+        let memory = std::alloc::alloc(layout);
+        if !memory.is_null() {
+            libc::madvise(memory.cast(), layout.size(), libc::MADV_HUGEPAGE);
+            memory.write_bytes(0, layout.size());
+        }
+        memory
+    }
+}
+
+/// # Safety
+/// The layout must not be empty.
+#[cfg(not(target_os = "linux"))]
+unsafe fn allocate(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { alloc_zeroed(layout) }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.capacity > 0 {
+            // SAFETY: the memory came from an allocation of `capacity` entries with this layout.
+            unsafe { dealloc(self.start.as_ptr().cast(), layout(self.capacity)) }
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [f32];
+
+    #[inline]
+    fn deref(&self) -> &[f32] {
+        // SAFETY: `capacity ≥ len` initialised entries start here.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as in `deref`, and the buffer is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Buffer::zeroed(0)
+    }
+}
+
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        let mut copy = Buffer::zeroed(self.len);
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Buffer").field("len", &self.len).field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_zeroed_and_reused() {
+        for len in [0, 1, 15, 1000, (2 << 20) / 4, 3_000_001] {
+            let mut buffer = Buffer::zeroed(len);
+            assert_eq!(buffer.len(), len);
+            assert_eq!(buffer.as_ptr() as usize % if len == 0 { 1 } else { 64 }, 0);
+            assert!(buffer.iter().all(|&x| x == 0.0));
+            buffer.fill(2.0);
+            let capacity = buffer.capacity();
+            buffer.resize(len / 2);
+            assert_eq!((buffer.len(), buffer.capacity()), (len / 2, capacity));
+            assert!(buffer.clone().iter().all(|&x| x == 2.0));
+            buffer.resize(len + 7);
+            assert_eq!(buffer.len(), len + 7);
+            assert_eq!(buffer.iter().filter(|x| x.is_nan()).count(), 0);
+        }
+    }
+}

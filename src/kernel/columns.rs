@@ -1,0 +1,78 @@
+//! Sums, squares and peaks of the columns of a panel.
+
+use super::Panel;
+
+/// `out[j]` = the sum of column `j`, in f64.
+///
+/// # Panics
+/// If `out` is not as long as the panel is wide.
+pub fn column_sums(a: Panel, out: &mut [f64]) {
+    fold(a, out, |sum, x| sum + f64::from(x));
+}
+
+/// `out[j]` = the sum of the squares of column `j`, in f64.
+///
+/// # Panics
+/// If `out` is not as long as the panel is wide.
+pub fn column_squares(a: Panel, out: &mut [f64]) {
+    fold(a, out, |sum, x| sum + f64::from(x) * f64::from(x));
+}
+
+/// `out[j]` = the entry of column `j` of largest magnitude, with its sign; the first one of equals, zero without rows.
+///
+/// # Panics
+/// If `out` is not as long as the panel is wide.
+pub fn column_peaks(a: Panel, out: &mut [f64]) {
+    fold(a, out, |peak: f64, x| if f64::from(x).abs() > peak.abs() { f64::from(x) } else { peak });
+}
+
+/// `out[j]` = the squared length of column `j` of `A − B · diag(scale)`, in f64.
+///
+/// # Panics
+/// If the panels differ in shape, or `scale` or `out` is not as long as they are wide.
+pub fn distance_squares(a: Panel, b: Panel, scale: &[f64], out: &mut [f64]) {
+    assert_eq!((a.rows(), a.cols()), (b.rows(), b.cols()), "two panels of one shape");
+    assert!(scale.len() == a.cols() && out.len() == a.cols(), "one number a column");
+    out.fill(0.0);
+    for i in 0..a.rows() {
+        for (((o, &s), &x), &y) in out.iter_mut().zip(scale).zip(a.row(i)).zip(b.row(i)) {
+            let distance = f64::from(x) - s * f64::from(y);
+            *o += distance * distance;
+        }
+    }
+}
+
+fn fold<T: Copy + Default>(a: Panel, out: &mut [T], f: impl Fn(T, f32) -> T) {
+    assert_eq!(out.len(), a.cols(), "one number a column");
+    out.fill(T::default());
+    for i in 0..a.rows() {
+        for (o, &x) in out.iter_mut().zip(a.row(i)) {
+            *o = f(*o, x);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::panel::tests::panel_of;
+
+    #[test]
+    fn columns_are_summed_squared_and_searched() {
+        let data = panel_of(5, 3, |i, j| [1.0, -2.0, 3.0, -3.0, 0.5][i] * (j as f32 - 1.0));
+        let panel = Panel::new(5, 3, &data);
+        let mut sums = [9.0; 3];
+        column_sums(panel, &mut sums);
+        assert_eq!(sums, [0.5, 0.0, -0.5]);
+        column_squares(panel, &mut sums);
+        assert_eq!(sums, [23.25, 0.0, 23.25]);
+        let mut peaks = [9.0; 3];
+        column_peaks(panel, &mut peaks);
+        assert_eq!(peaks, [-3.0, 0.0, 3.0]);
+        let mut distances = [9.0; 3];
+        distance_squares(panel, panel, &[2.0, 5.0, 1.0], &mut distances);
+        assert_eq!(distances, [1.0 + 4.0 + 9.0 + 9.0 + 0.25, 0.0, 0.0]);
+        column_peaks(Panel::new(0, 3, &[]), &mut peaks);
+        assert_eq!(peaks, [0.0; 3]);
+    }
+}

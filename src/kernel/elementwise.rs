@@ -1,0 +1,153 @@
+//! Linear combinations of panels, and the search for numbers that are none.
+
+use super::{Panel, PanelMut};
+
+/// One term of a linear combination: `coefficient · diag(diagonal) · panel`.
+#[derive(Clone, Copy, Debug)]
+pub struct Term<'a> {
+    /// A factor for everything.
+    pub coefficient: f32,
+    /// A factor for each row.
+    pub diagonal: Option<&'a [f32]>,
+    /// What is scaled.
+    pub panel: Panel<'a>,
+}
+
+/// `out` = the sum of the terms, in their order; zero without terms.
+///
+/// # Panics
+/// If a term has another shape than `out`.
+pub fn combine(terms: &[Term], mut out: PanelMut) {
+    for term in terms {
+        assert_eq!(
+            (term.panel.rows(), term.panel.cols()),
+            (out.rows(), out.cols()),
+            "terms have the shape of their sum"
+        );
+        assert!(term.diagonal.is_none_or(|d| d.len() == out.rows()), "one factor a row");
+    }
+    let (rows, stride) = (out.rows(), out.stride());
+    if terms.is_empty() {
+        out.data_mut().fill(0.0);
+        return;
+    }
+    for i in 0..rows {
+        let to = &mut out.data_mut()[i * stride..(i + 1) * stride];
+        for (n, term) in terms.iter().enumerate() {
+            let factor = term.coefficient * term.diagonal.map_or(1.0, |d| d[i]);
+            let from = &term.panel.data()[i * stride..(i + 1) * stride];
+            if n == 0 {
+                to.iter_mut().zip(from).for_each(|(t, f)| *t = factor * f);
+            } else {
+                to.iter_mut().zip(from).for_each(|(t, f)| *t += factor * f);
+            }
+        }
+    }
+}
+
+/// Adds `scale[i] · row` to every row `i` (`row` itself without a scale): a product of a column and a row vector.
+///
+/// # Panics
+/// If `row` is not as long as the panel is wide, or `scale` as the panel is high.
+pub fn add_row(row: &[f32], scale: Option<&[f32]>, mut out: PanelMut) {
+    assert_eq!(row.len(), out.cols(), "one number a column");
+    assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
+    for i in 0..out.rows() {
+        let factor = scale.map_or(1.0, |s| s[i]);
+        out.row_mut(i).iter_mut().zip(row).for_each(|(o, r)| *o += factor * r);
+    }
+}
+
+/// `out` = `alpha · diag(left) · out` plus the added term.
+///
+/// # Panics
+/// If `left` is not as long as the panel is high, or the term has another shape.
+pub fn scale_and_add(alpha: f32, left: Option<&[f32]>, add: Option<Term>, mut out: PanelMut) {
+    let (rows, stride) = (out.rows(), out.stride());
+    assert!(left.is_none_or(|left| left.len() == rows), "one factor a row");
+    assert!(add.is_none_or(|add| add.panel.rows() == rows && add.panel.stride() == stride), "a term of the same shape");
+    for i in 0..rows {
+        let factor = alpha * left.map_or(1.0, |left| left[i]);
+        let to = &mut out.data_mut()[i * stride..(i + 1) * stride];
+        match add {
+            None => to.iter_mut().for_each(|t| *t *= factor),
+            Some(Term { coefficient, diagonal, panel }) => {
+                let scale = coefficient * diagonal.map_or(1.0, |d| d[i]);
+                let from = &panel.data()[i * stride..(i + 1) * stride];
+                to.iter_mut().zip(from).for_each(|(t, f)| *t = factor * *t + scale * f);
+            }
+        }
+    }
+}
+
+/// Whether every entry is a finite number.
+pub fn all_finite(values: &[f32]) -> bool {
+    // Exponent bits all set mean infinity or NaN; a block without branches is compared many numbers at a time.
+    values.chunks(4096).all(|block| !block.iter().fold(false, |bad, x| bad | (x.to_bits() << 1 >= 0xff00_0000)))
+}
+
+/// Where the first entry is that is no finite number.
+pub fn first_non_finite(values: &[f32]) -> Option<usize> {
+    const BLOCK: usize = 4096;
+    let block = values.chunks(BLOCK).position(|block| !all_finite(block))?;
+    let inside = values[block * BLOCK..].iter().position(|x| !x.is_finite())?;
+    Some(block * BLOCK + inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::panel::tests::panel_of;
+
+    #[test]
+    fn terms_are_scaled_and_added() {
+        let a = panel_of(4, 11, |i, j| (i * 11 + j) as f32);
+        let b = panel_of(4, 11, |i, j| (i + j) as f32);
+        let diagonal = [1.0, 0.0, -1.0, 2.0];
+        let terms = [
+            Term { coefficient: 2.0, diagonal: None, panel: Panel::new(4, 11, &a) },
+            Term { coefficient: -1.0, diagonal: Some(&diagonal), panel: Panel::new(4, 11, &b) },
+        ];
+        let mut out = vec![f32::NAN; a.len()];
+        combine(&terms, PanelMut::new(4, 11, &mut out));
+        assert_eq!(out, panel_of(4, 11, |i, j| 2.0 * (i * 11 + j) as f32 - diagonal[i] * (i + j) as f32));
+        combine(&[], PanelMut::new(4, 11, &mut out));
+        assert!(out.iter().all(|&x| x == 0.0));
+    }
+
+    #[test]
+    fn a_row_is_added_to_all() {
+        let row = [1.0, 2.0, 3.0];
+        let mut out = panel_of(2, 3, |i, _| i as f32);
+        add_row(&row, Some(&[2.0, -1.0]), PanelMut::new(2, 3, &mut out));
+        assert_eq!(out, panel_of(2, 3, |i, j| i as f32 + [2.0, -1.0][i] * row[j]));
+        add_row(&row, None, PanelMut::new(2, 3, &mut out));
+        assert_eq!(out, panel_of(2, 3, |i, j| i as f32 + [3.0, 0.0][i] * row[j]));
+    }
+
+    #[test]
+    fn a_panel_is_scaled_in_place_and_added_to() {
+        let b = panel_of(2, 3, |i, j| (i + j) as f32);
+        let mut out = panel_of(2, 3, |i, j| (10 * i + j) as f32);
+        let add = Term { coefficient: -1.0, diagonal: Some(&[1.0, 0.0]), panel: Panel::new(2, 3, &b) };
+        scale_and_add(2.0, Some(&[1.0, 0.5]), Some(add), PanelMut::new(2, 3, &mut out));
+        assert_eq!(out, panel_of(2, 3, |i, j| if i == 0 { j as f32 } else { (10 + j) as f32 }));
+        scale_and_add(3.0, None, None, PanelMut::new(2, 3, &mut out));
+        assert_eq!(out[0..3], [0.0, 3.0, 6.0]);
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_found() {
+        let mut values = vec![f32::MAX; 10_000];
+        values[17] = f32::MIN_POSITIVE / 2.0;
+        assert!(all_finite(&values) && first_non_finite(&values).is_none() && all_finite(&[]));
+        for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            for place in [0, 4095, 4096, 9999] {
+                let mut values = values.clone();
+                values[place] = bad;
+                assert!(!all_finite(&values));
+                assert_eq!(first_non_finite(&values), Some(place));
+            }
+        }
+    }
+}

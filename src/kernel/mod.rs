@@ -1,0 +1,43 @@
+//! Arithmetic on one tile.
+//!
+//! Everything here is single-threaded and knows nothing of graphs, files or workers: it takes slices and panels, and
+//! scratch space from the caller, and gives numbers. The bits of a result depend on the arguments alone (and on whether the
+//! machine has AVX2), never on where a slice starts in memory or which thread computes it, so whoever computes a tile gets
+//! the same answer.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`buffer`] | aligned storage that asks for huge pages |
+//! | [`panel`] | row-major dense blocks, rows padded to whole SIMD lanes |
+//! | [`tile`], [`spmm`] | sparse tiles, and the product of one with a panel |
+//! | [`gram`], [`columns`] | `AᵀA` and `AᵀB` in f64; sums, squares and peaks of columns |
+//! | [`gemm`] | a panel times a small matrix, a dense tile times a panel |
+//! | [`elementwise`] | linear combinations with diagonals, finiteness |
+//! | [`factor`], [`small`] | Cholesky that drops, triangular inverse, Householder R, small SVD |
+//! | [`random`] | counter-based random numbers |
+//!
+//! This is the only room with `unsafe` and SIMD: AVX2 and FMA are looked for at run time, and a portable path gives the
+//! same answer within rounding.
+
+pub mod buffer;
+pub mod columns;
+pub mod elementwise;
+pub mod factor;
+pub mod gemm;
+pub mod gram;
+pub mod panel;
+pub mod random;
+pub mod simd;
+pub mod small;
+pub mod spmm;
+pub mod tile;
+
+pub use buffer::Buffer;
+pub use panel::{LANES, Panel, PanelMut, stride};
+pub use simd::Simd;
+pub use tile::{Cell, Tile};
+
+/// Makes the dense library single-threaded: workers are the parallelism. Call once, before anything is computed.
+pub fn configure() {
+    faer::set_global_parallelism(faer::Par::Seq);
+}

@@ -1,0 +1,137 @@
+//! Householder R factors and the SVD of small matrices, in f64.
+
+use faer::{MatRef, linalg::solvers::Qr};
+
+use super::Panel;
+use super::factor::{FactorError, check_finite};
+
+/// A thin SVD, `A = U · diag(s) · Vᵀ`, with `k = min(rows, cols)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmallSvd {
+    /// Left singular vectors, `rows × k`, row-major.
+    pub left: Vec<f64>,
+    /// Singular values, descending.
+    pub values: Vec<f64>,
+    /// Right singular vectors, `cols × k`, row-major.
+    pub right: Vec<f64>,
+}
+
+/// The SVD of a `rows × cols` matrix, row-major.
+///
+/// # Panics
+/// If `a` has another size.
+pub fn small_svd(a: &[f64], rows: usize, cols: usize) -> Result<SmallSvd, FactorError> {
+    assert_eq!(a.len(), rows * cols, "a matrix of {rows} × {cols}");
+    check_finite(a, cols)?;
+    if a.is_empty() {
+        return Ok(SmallSvd { left: vec![], values: vec![], right: vec![] });
+    }
+    let svd = MatRef::from_row_major_slice(a, rows, cols)
+        .thin_svd()
+        .map_err(|_| FactorError::NoConvergence { rows, cols })?;
+    let values = svd.S().column_vector().iter().copied().collect();
+    Ok(SmallSvd { left: row_major(svd.U()), values, right: row_major(svd.V()) })
+}
+
+fn row_major(a: MatRef<f64>) -> Vec<f64> {
+    (0..a.nrows()).flat_map(|i| (0..a.ncols()).map(move |j| a[(i, j)])).collect()
+}
+
+/// The R factor of a QR factorisation of `rows` (any number of rows of `cols` entries, row-major): `cols × cols`, upper
+/// triangular, its diagonal not negative. With fewer rows than columns the last rows are zero.
+///
+/// # Panics
+/// If `rows` does not hold whole rows.
+pub fn qr_upper(rows: &[f64], cols: usize) -> Vec<f64> {
+    let mut out = vec![0.0; cols * cols];
+    if rows.is_empty() || cols == 0 {
+        return out;
+    }
+    assert_eq!(rows.len() % cols, 0, "whole rows of {cols}");
+    let qr = Qr::new(MatRef::from_row_major_slice(rows, rows.len() / cols, cols));
+    let r = qr.thin_R();
+    for i in 0..r.nrows() {
+        let sign = if r[(i, i)] < 0.0 { -1.0 } else { 1.0 };
+        (i..cols).for_each(|j| out[i * cols + j] = sign * r[(i, j)]);
+    }
+    out
+}
+
+/// The R factor of two R factors on top of each other: a node of a tree that reduces the R factors of tiles to one.
+///
+/// # Panics
+/// If a factor has another size.
+pub fn stack_upper(upper: &[f64], lower: &[f64], cols: usize) -> Vec<f64> {
+    assert_eq!((upper.len(), lower.len()), (cols * cols, cols * cols), "factors of order {cols}");
+    qr_upper(&[upper, lower].concat(), cols)
+}
+
+/// The R factor of a panel: a leaf of the tree.
+pub fn panel_upper(a: Panel) -> Vec<f64> {
+    let rows: Vec<f64> = (0..a.rows()).flat_map(|i| a.row(i).iter().map(|&x| f64::from(x))).collect();
+    qr_upper(&rows, a.cols())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::panel::tests::panel_of;
+    use crate::kernel::random::normal;
+
+    fn drawn(rows: usize, cols: usize) -> Vec<f64> {
+        (0..rows * cols).map(|i| f64::from(normal(6, 1, (i / cols) as u64, (i % cols) as u32))).collect()
+    }
+
+    fn gram(rows: &[f64], cols: usize) -> Vec<f64> {
+        let mut out = vec![0.0; cols * cols];
+        for row in rows.chunks_exact(cols) {
+            for i in 0..cols {
+                (0..cols).for_each(|j| out[i * cols + j] += row[i] * row[j]);
+            }
+        }
+        out
+    }
+
+    fn distance(a: &[f64], b: &[f64]) -> f64 {
+        a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn r_factors_have_the_gram_matrix_of_the_rows() {
+        for (rows, cols) in [(0, 3), (1, 4), (5, 5), (7, 3), (3, 7), (100, 40)] {
+            let a = drawn(rows, cols);
+            let r = qr_upper(&a, cols);
+            assert!(distance(&gram(&r, cols), &gram(&a, cols)) < 1e-10, "{rows} {cols}");
+            for i in 0..cols {
+                assert!(r[i * cols + i] >= 0.0 && (0..i).all(|j| r[i * cols + j] == 0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_tree_of_r_factors_has_the_gram_matrix_of_all_rows() {
+        let data = panel_of(90, 12, |i, j| normal(6, 2, i as u64, j as u32));
+        let tiles: Vec<_> = data.chunks(30 * 16).map(|tile| panel_upper(Panel::new(30, 12, tile))).collect();
+        let r = stack_upper(&stack_upper(&tiles[0], &tiles[1], 12), &tiles[2], 12);
+        let whole = panel_upper(Panel::new(90, 12, &data));
+        assert!(distance(&r, &whole) < 1e-10);
+    }
+
+    #[test]
+    fn svd_factors_multiply_to_the_matrix() {
+        for (rows, cols) in [(1, 1), (5, 3), (3, 5), (40, 40), (0, 4)] {
+            let a = drawn(rows, cols);
+            let SmallSvd { left, values, right } = small_svd(&a, rows, cols).unwrap();
+            let k = rows.min(cols);
+            assert_eq!((left.len(), values.len(), right.len()), (rows * k, k, if rows == 0 { 0 } else { cols * k }));
+            assert!(values.is_sorted_by(|x, y| x >= y) && values.iter().all(|&s| s >= 0.0));
+            for i in 0..rows {
+                for j in 0..cols {
+                    let sum: f64 = (0..k).map(|t| left[i * k + t] * values[t] * right[j * k + t]).sum();
+                    assert!((sum - a[i * cols + j]).abs() < 1e-10);
+                }
+            }
+        }
+        assert_eq!(small_svd(&[1.0, f64::NAN], 1, 2), Err(FactorError::NotFinite { row: 0, col: 1 }));
+    }
+}

@@ -1,0 +1,5 @@
+//! Truncated SVD of matrices that are never formed.
+
+pub mod dataset;
+pub mod graph;
+pub mod kernel;
