@@ -3,3 +3,5 @@
 pub mod dataset;
 pub mod graph;
 pub mod kernel;
+pub mod matrix;
+pub mod plan;

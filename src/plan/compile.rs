@@ -1,0 +1,328 @@
+//! From the expression to the steps.
+//!
+//! The compiler walks down the expression with a scaled value in hand and comes back with a sum of terms: a product is
+//! only made at a leaf, scalars and diagonals ride along on the terms, and sums stay unsummed until somebody needs the
+//! panel. What was multiplied once is remembered by node, so that sharing in the expression is sharing in the program.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::fuse::fuse;
+use super::program::{Action, Diagonal, Epilogue, Piece, Program, Side, SparseRole, Step, Term, Value};
+use crate::graph::Sparse;
+use crate::matrix::{Kind, Matrix};
+
+impl Program {
+    /// The program that multiplies by `matrix`, or by its transpose.
+    pub fn compile(matrix: &Matrix, side: Side) -> Program {
+        let shape = match side {
+            Side::Plain => matrix.shape(),
+            Side::Transposed => matrix.shape().transposed(),
+        };
+        let mut compiler = Compiler { steps: Vec::new(), products: HashMap::new(), made: HashMap::new() };
+        let sum = compiler.product(matrix, side, &Scaled { value: Value::INPUT, diagonal: None });
+        let output = compiler.panel(&sum, shape.rows);
+        fuse(Program { input_rows: shape.columns, steps: compiler.steps, output })
+    }
+}
+
+/// A sum of terms; empty is zero.
+type Sum = Vec<Term>;
+
+/// A value with a diagonal before it, not yet applied.
+#[derive(Clone)]
+struct Scaled {
+    value: Value,
+    diagonal: Option<Diagonal>,
+}
+
+/// Names a diagonal by where its values are. The compiler keeps every diagonal alive, so the name is not used again.
+fn diagonal_key(diagonal: &Option<Diagonal>) -> usize {
+    diagonal.as_ref().map_or(0, |diagonal| Arc::as_ptr(&diagonal.values).cast::<f32>().addr())
+}
+
+/// Names a panel made from others, so that it is made once.
+#[derive(PartialEq, Eq, Hash)]
+enum Made {
+    /// A value with a diagonal applied.
+    Applied(Value, usize),
+    /// The column sums of a value.
+    ColumnSums(Value),
+    /// Rows of a value.
+    Slice(Piece),
+}
+
+/// A product is known by its matrix, the side, and what it is multiplied with.
+type ProductKey = (usize, Side, Value, usize);
+
+struct Compiler {
+    steps: Vec<Step>,
+    products: HashMap<ProductKey, (Sum, Option<Diagonal>)>,
+    made: HashMap<Made, (Value, Option<Diagonal>)>,
+}
+
+impl Compiler {
+    fn push(&mut self, rows: usize, action: Action) -> Value {
+        self.steps.push(Step { rows, action });
+        Value(self.steps.len())
+    }
+
+    /// `matrix · x` or `matrixᵀ · x`, as a sum of terms.
+    fn product(&mut self, matrix: &Matrix, side: Side, x: &Scaled) -> Sum {
+        let key = (matrix.identity_key(), side, x.value, diagonal_key(&x.diagonal));
+        if let Some((sum, _)) = self.products.get(&key) {
+            return sum.clone();
+        }
+        let sum = self.product_anew(matrix, side, x);
+        self.products.insert(key, (sum.clone(), x.diagonal.clone()));
+        sum
+    }
+
+    fn product_anew(&mut self, matrix: &Matrix, side: Side, x: &Scaled) -> Sum {
+        let (rows, columns) = match side {
+            Side::Plain => (matrix.shape().rows, matrix.shape().columns),
+            Side::Transposed => (matrix.shape().columns, matrix.shape().rows),
+        };
+        match matrix.kind() {
+            Kind::Zero => Sum::new(),
+            Kind::Identity => vec![Term { coefficient: 1.0, diagonal: x.diagonal.clone(), value: x.value }],
+            Kind::Diagonal { name, values } => {
+                let diagonal = Diagonal { name: name.clone(), values: values.clone() };
+                scale_by_diagonal(
+                    vec![Term { coefficient: 1.0, diagonal: x.diagonal.clone(), value: x.value }],
+                    &diagonal,
+                )
+            }
+            Kind::Sparse { name, data } => {
+                let (name, data) = match side {
+                    Side::Plain => (name.to_string(), data.clone()),
+                    Side::Transposed if data.is_symmetric() => (name.to_string(), data.clone()),
+                    Side::Transposed => (format!("{name}ᵀ"), data.transposed()),
+                };
+                self.sparse(SparseRole::Multiply, name, data, x)
+            }
+            Kind::Dense { name, data } => {
+                let (name, data, input) = (name.to_string(), data.clone(), self.applied(x, columns));
+                let value = match side {
+                    Side::Plain => {
+                        let epilogue = Epilogue::default();
+                        self.push(rows, Action::Dense { name, matrix: data, input, epilogue })
+                    }
+                    Side::Transposed => {
+                        let whole = self.push(rows, Action::Project { name: format!("{name}ᵀ"), matrix: data, input });
+                        self.push(rows, Action::Spread { input: whole, epilogue: Epilogue::default() })
+                    }
+                };
+                vec![Term::plain(value)]
+            }
+            Kind::Ones => {
+                let input = self.applied(x, columns);
+                let sums = self.make(Made::ColumnSums(input), None, 1, || Action::ColumnSums { input });
+                let value = self.push(rows, Action::RankOne { input: sums, epilogue: Epilogue::default() });
+                vec![Term::plain(value)]
+            }
+            Kind::Sum(left, right) => {
+                let left = self.product(left, side, x);
+                add(left, self.product(right, side, x))
+            }
+            Kind::Difference(left, right) => {
+                let left = self.product(left, side, x);
+                add(left, scale(self.product(right, side, x), -1.0))
+            }
+            Kind::Scaled(coefficient, inner) => scale(self.product(inner, side, x), *coefficient),
+            Kind::Product(left, right) => {
+                let (first, last) = match side {
+                    Side::Plain => (right, left),
+                    Side::Transposed => (left, right),
+                };
+                let inner = self.product(first, side, x);
+                self.product_of_sum(last, side, inner)
+            }
+            Kind::Power(base, exponent) => {
+                let start = vec![Term { coefficient: 1.0, diagonal: x.diagonal.clone(), value: x.value }];
+                (0..*exponent).fold(start, |sum, _| self.product_of_sum(base, side, sum))
+            }
+            Kind::Transpose(inner) => self.product(inner, side.flipped(), x),
+            Kind::Polynomial { coefficients, base } => self.horner(coefficients, base, side, x),
+            Kind::Beside(parts) => match side {
+                Side::Plain => self.sum_of_slices(parts, side, x, columns),
+                Side::Transposed => self.stack(parts, side, x, rows),
+            },
+            Kind::Stacked(parts) => match side {
+                Side::Plain => self.stack(parts, side, x, rows),
+                Side::Transposed => self.sum_of_slices(parts, side, x, columns),
+            },
+            Kind::Rows(inner, indices) => {
+                let selection = selection(indices, inner.shape().rows);
+                match side {
+                    Side::Plain => {
+                        let product = self.product(inner, side, x);
+                        self.select(SparseRole::Gather, selection, product)
+                    }
+                    Side::Transposed => {
+                        let placed = self.sparse(SparseRole::Scatter, "scatter".into(), selection.transposed(), x);
+                        self.product_of_sum(inner, side, placed)
+                    }
+                }
+            }
+            Kind::Columns(inner, indices) => {
+                let selection = selection(indices, inner.shape().columns);
+                match side {
+                    Side::Plain => {
+                        let placed = self.sparse(SparseRole::Scatter, "scatter".into(), selection.transposed(), x);
+                        self.product_of_sum(inner, side, placed)
+                    }
+                    Side::Transposed => {
+                        let product = self.product(inner, side, x);
+                        self.select(SparseRole::Gather, selection, product)
+                    }
+                }
+            }
+        }
+    }
+
+    /// `matrix · sum`. A single term goes in as it is, its coefficient kept outside; more are summed first.
+    fn product_of_sum(&mut self, matrix: &Matrix, side: Side, sum: Sum) -> Sum {
+        let rows = match side {
+            Side::Plain => matrix.shape().columns,
+            Side::Transposed => matrix.shape().rows,
+        };
+        self.with_scaled(sum, rows, |compiler, x| compiler.product(matrix, side, x))
+    }
+
+    /// Applies a linear function to a sum by way of one scaled value.
+    fn with_scaled(&mut self, sum: Sum, rows: usize, linear: impl FnOnce(&mut Self, &Scaled) -> Sum) -> Sum {
+        match sum.as_slice() {
+            [] => Sum::new(),
+            [term] => {
+                let x = Scaled { value: term.value, diagonal: term.diagonal.clone() };
+                scale(linear(self, &x), term.coefficient)
+            }
+            _ => {
+                let value = self.panel(&sum, rows);
+                linear(self, &Scaled { value, diagonal: None })
+            }
+        }
+    }
+
+    /// `Σ c_q · T^q · x` as `c₀·x + T·(c₁·x + T·(c₂·x + …))`.
+    fn horner(&mut self, coefficients: &[f64], base: &Matrix, side: Side, x: &Scaled) -> Sum {
+        let x_term = |coefficient| match coefficient {
+            0.0 => Sum::new(),
+            _ => vec![Term { coefficient, diagonal: x.diagonal.clone(), value: x.value }],
+        };
+        let mut reversed = coefficients.iter().rev();
+        let Some(&highest) = reversed.next() else { return Sum::new() };
+        reversed.fold(x_term(highest), |sum, &coefficient| {
+            let product = self.product_of_sum(base, side, sum);
+            add(product, x_term(coefficient))
+        })
+    }
+
+    fn sparse(&mut self, role: SparseRole, name: String, matrix: Arc<Sparse>, x: &Scaled) -> Sum {
+        let rows = matrix.rows();
+        let (right, input, epilogue) = (x.diagonal.clone(), x.value, Epilogue::default());
+        let value = self.push(rows, Action::Sparse { role, name, matrix, right, input, epilogue });
+        vec![Term::plain(value)]
+    }
+
+    fn select(&mut self, role: SparseRole, selection: Arc<Sparse>, sum: Sum) -> Sum {
+        let rows = selection.cols();
+        self.with_scaled(sum, rows, |compiler, x| compiler.sparse(role, "gather".into(), selection, x))
+    }
+
+    /// `[A, B]·x = A·x₁ + B·x₂` with the rows of x cut to fit.
+    fn sum_of_slices(&mut self, parts: &[Matrix], side: Side, x: &Scaled, rows: usize) -> Sum {
+        let value = self.applied(x, rows);
+        let mut first_row = 0;
+        let mut sum = Sum::new();
+        for part in parts {
+            let rows = match side {
+                Side::Plain => part.shape().columns,
+                Side::Transposed => part.shape().rows,
+            };
+            let piece = Piece { value, first_row, rows };
+            let slice = self.make(Made::Slice(piece), None, rows, || Action::Arrange { pieces: vec![piece] });
+            sum = add(sum, self.product(part, side, &Scaled { value: slice, diagonal: None }));
+            first_row += rows;
+        }
+        sum
+    }
+
+    /// `[A; B]·x = [A·x; B·x]`.
+    fn stack(&mut self, parts: &[Matrix], side: Side, x: &Scaled, rows: usize) -> Sum {
+        let mut pieces = Vec::with_capacity(parts.len());
+        for part in parts {
+            let part_rows = match side {
+                Side::Plain => part.shape().rows,
+                Side::Transposed => part.shape().columns,
+            };
+            let product = self.product(part, side, x);
+            let value = self.panel(&product, part_rows);
+            pieces.push(Piece { value, first_row: 0, rows: part_rows });
+        }
+        vec![Term::plain(self.push(rows, Action::Arrange { pieces }))]
+    }
+
+    /// The panel of a scaled value.
+    fn applied(&mut self, x: &Scaled, rows: usize) -> Value {
+        let Some(diagonal) = &x.diagonal else { return x.value };
+        let term = Term { coefficient: 1.0, diagonal: Some(diagonal.clone()), value: x.value };
+        let made = Made::Applied(x.value, diagonal_key(&x.diagonal));
+        self.make(made, Some(diagonal.clone()), rows, || Action::Combine { terms: vec![term] })
+    }
+
+    /// The panel of a sum.
+    fn panel(&mut self, sum: &Sum, rows: usize) -> Value {
+        match sum.as_slice() {
+            [term] if term.is_plain() => term.value,
+            terms => self.push(rows, Action::Combine { terms: terms.to_vec() }),
+        }
+    }
+
+    /// Makes a panel, or finds it made. `keep` holds on to the diagonal whose address is part of the name.
+    fn make(&mut self, name: Made, keep: Option<Diagonal>, rows: usize, action: impl FnOnce() -> Action) -> Value {
+        if let Some((value, _)) = self.made.get(&name) {
+            return *value;
+        }
+        let value = self.push(rows, action());
+        self.made.insert(name, (value, keep));
+        value
+    }
+}
+
+/// The matrix that picks rows `indices` out of `columns`. The indices were checked when the gather was stated.
+fn selection(indices: &[usize], columns: usize) -> Arc<Sparse> {
+    Arc::new(Sparse::selection(indices, columns).expect("indices of a gather are checked when it is stated"))
+}
+
+fn scale(mut sum: Sum, coefficient: f64) -> Sum {
+    for term in &mut sum {
+        term.coefficient *= coefficient;
+    }
+    sum.retain(|term| term.coefficient != 0.0);
+    sum
+}
+
+fn scale_by_diagonal(mut sum: Sum, diagonal: &Diagonal) -> Sum {
+    for term in &mut sum {
+        term.diagonal = Some(match &term.diagonal {
+            None => diagonal.clone(),
+            Some(inner) => diagonal.times(inner),
+        });
+    }
+    sum
+}
+
+/// Adds two sums up, term by term where they speak of the same panel.
+fn add(mut left: Sum, right: Sum) -> Sum {
+    for term in right {
+        let twin = left.iter_mut().find(|other| other.value == term.value && other.diagonal == term.diagonal);
+        match twin {
+            Some(twin) => twin.coefficient += term.coefficient,
+            None => left.push(term),
+        }
+    }
+    left.retain(|term| term.coefficient != 0.0);
+    left
+}

@@ -1,0 +1,82 @@
+//! What a program costs, counted from shapes and non-zeros.
+
+use super::program::{Action, Program, Step, Value};
+use crate::kernel::panel;
+
+/// The cost of a step or a program, for a panel of some number of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Additions and multiplications.
+    pub flops: u64,
+    /// Bytes that must be read and written, each operand once.
+    pub bytes: u64,
+    /// The largest number of panels alive at once beside the input and the output.
+    pub temporaries: usize,
+    /// The most bytes that those panels take together.
+    pub temporary_bytes: u64,
+}
+
+/// Bytes of a panel as it is stored.
+fn panel_bytes(rows: usize, columns: usize) -> u64 {
+    (rows * panel::stride(columns) * size_of::<f32>()) as u64
+}
+
+impl Program {
+    /// What the program costs on a panel of so many columns.
+    pub fn count(&self, columns: usize) -> Count {
+        let mut total = Count::default();
+        for step in &self.steps {
+            let count = self.count_step(step, columns);
+            total.flops += count.flops;
+            total.bytes += count.bytes;
+        }
+        (total.temporaries, total.temporary_bytes) = self.peak_temporaries(columns);
+        total
+    }
+
+    /// What one step costs: its flops and the bytes of its operands and its result.
+    pub fn count_step(&self, step: &Step, columns: usize) -> Count {
+        let width = columns as u64;
+        let rows = step.rows as u64;
+        let (product_flops, matrix_bytes) = match &step.action {
+            Action::Sparse { matrix, .. } => (2 * matrix.nonzeros() as u64 * width, matrix.bytes() as u64),
+            Action::Dense { matrix, .. } | Action::Project { matrix, .. } => {
+                let entries = matrix.data().len() as u64;
+                (2 * entries * width, entries * size_of::<f32>() as u64)
+            }
+            Action::ColumnSums { input } => (self.rows(*input) as u64 * width, 0),
+            Action::Combine { terms } => (2 * terms.len() as u64 * rows * width, 0),
+            Action::Spread { .. } | Action::RankOne { .. } | Action::Arrange { .. } => (0, 0),
+        };
+        let epilogue_flops = step.action.epilogue().map_or(0, |epilogue| {
+            let is_scaled = epilogue.alpha != 1.0 || epilogue.left.is_some();
+            (u64::from(is_scaled) + 2 * u64::from(epilogue.add.is_some())) * rows * width
+        });
+        let read: u64 = match &step.action {
+            Action::Arrange { pieces } => pieces.iter().map(|piece| panel_bytes(piece.rows, columns)).sum(),
+            action => action.inputs().iter().map(|&value| panel_bytes(self.rows(value), columns)).sum(),
+        };
+        Count {
+            flops: product_flops + epilogue_flops,
+            bytes: matrix_bytes + read + panel_bytes(step.rows, columns),
+            ..Count::default()
+        }
+    }
+
+    fn peak_temporaries(&self, columns: usize) -> (usize, u64) {
+        let mut last_reader = vec![0; self.steps.len() + 1];
+        for (position, step) in self.steps.iter().enumerate() {
+            step.action.inputs().iter().for_each(|value| last_reader[value.0] = position);
+        }
+        let (mut peak, mut peak_bytes) = (0, 0);
+        for position in 0..self.steps.len() {
+            let alive = (1..=position + 1).filter(|&value| {
+                Value(value) != self.output && (value == position + 1 || last_reader[value] >= position)
+            });
+            let bytes: Vec<u64> = alive.map(|value| panel_bytes(self.rows(Value(value)), columns)).collect();
+            peak = peak.max(bytes.len());
+            peak_bytes = peak_bytes.max(bytes.iter().sum());
+        }
+        (peak, peak_bytes)
+    }
+}

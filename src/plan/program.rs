@@ -1,0 +1,245 @@
+//! The program: values, and the steps that make them.
+
+use std::sync::Arc;
+
+use crate::graph::Sparse;
+use crate::matrix::Dense;
+
+/// A panel that a program reads or makes. Value 0 is its input; step `i` makes value `i + 1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub usize);
+
+impl Value {
+    /// The panel that the program is given.
+    pub const INPUT: Value = Value(0);
+}
+
+/// Whether a program multiplies by M or by its transpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    Plain,
+    Transposed,
+}
+
+impl Side {
+    /// The other one.
+    pub fn flipped(self) -> Self {
+        match self {
+            Side::Plain => Side::Transposed,
+            Side::Transposed => Side::Plain,
+        }
+    }
+}
+
+/// A diagonal matrix in a program. Two diagonals are the same when they share their values.
+#[derive(Debug, Clone)]
+pub struct Diagonal {
+    pub name: Arc<str>,
+    pub values: Arc<[f32]>,
+}
+
+impl PartialEq for Diagonal {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.values, &other.values)
+    }
+}
+
+impl Diagonal {
+    /// The product of two diagonals.
+    pub(super) fn times(&self, other: &Diagonal) -> Diagonal {
+        Diagonal {
+            name: format!("{}·{}", self.name, other.name).into(),
+            values: self.values.iter().zip(other.values.iter()).map(|(a, b)| a * b).collect(),
+        }
+    }
+}
+
+/// `coefficient · diagonal · value`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Term {
+    pub coefficient: f64,
+    pub diagonal: Option<Diagonal>,
+    pub value: Value,
+}
+
+impl Term {
+    /// The value itself.
+    pub(super) fn plain(value: Value) -> Self {
+        Self { coefficient: 1.0, diagonal: None, value }
+    }
+
+    /// True when the term is the value itself.
+    pub(super) fn is_plain(&self) -> bool {
+        self.coefficient == 1.0 && self.diagonal.is_none()
+    }
+}
+
+/// What happens to a product before it is written: `alpha · left · product + add`.
+#[derive(Debug, Clone)]
+pub struct Epilogue {
+    pub alpha: f64,
+    pub left: Option<Diagonal>,
+    pub add: Option<Term>,
+}
+
+impl Default for Epilogue {
+    fn default() -> Self {
+        Self { alpha: 1.0, left: None, add: None }
+    }
+}
+
+/// What a sparse product is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SparseRole {
+    /// Multiplication by a stored matrix.
+    Multiply,
+    /// Picks rows: the matrix has a single one in every row.
+    Gather,
+    /// Adds rows up where they belong: the transpose of a gather.
+    Scatter,
+}
+
+/// Consecutive rows of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Piece {
+    pub value: Value,
+    pub first_row: usize,
+    pub rows: usize,
+}
+
+/// What a step does.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Action {
+    /// `matrix · right · input`, sparse.
+    Sparse {
+        role: SparseRole,
+        name: String,
+        matrix: Arc<Sparse>,
+        right: Option<Diagonal>,
+        input: Value,
+        epilogue: Epilogue,
+    },
+    /// `matrix · input`, dense.
+    Dense { name: String, matrix: Arc<Dense>, input: Value, epilogue: Epilogue },
+    /// `matrixᵀ · input`, dense, summed over all rows: a small panel that every worker has whole.
+    Project { name: String, matrix: Arc<Dense>, input: Value },
+    /// The sum of every column: one row that every worker has.
+    ColumnSums { input: Value },
+    /// The rows of a whole panel that every worker has, each to its owner.
+    Spread { input: Value, epilogue: Epilogue },
+    /// All ones times the sums: the same row everywhere.
+    RankOne { input: Value, epilogue: Epilogue },
+    /// A linear combination; of nothing, zero.
+    Combine { terms: Vec<Term> },
+    /// Pieces of other values, one below the other.
+    Arrange { pieces: Vec<Piece> },
+}
+
+impl Action {
+    /// The values that the step reads, each once.
+    pub fn inputs(&self) -> Vec<Value> {
+        let mut values: Vec<Value> = match self {
+            Action::Sparse { input, .. }
+            | Action::Dense { input, .. }
+            | Action::Project { input, .. }
+            | Action::ColumnSums { input }
+            | Action::Spread { input, .. }
+            | Action::RankOne { input, .. } => vec![*input],
+            Action::Combine { terms } => terms.iter().map(|term| term.value).collect(),
+            Action::Arrange { pieces } => pieces.iter().map(|piece| piece.value).collect(),
+        };
+        values.extend(self.epilogue().and_then(|epilogue| epilogue.add.as_ref()).map(|add| add.value));
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// The epilogue, for the steps that have one.
+    pub fn epilogue(&self) -> Option<&Epilogue> {
+        match self {
+            Action::Sparse { epilogue, .. }
+            | Action::Dense { epilogue, .. }
+            | Action::Spread { epilogue, .. }
+            | Action::RankOne { epilogue, .. } => Some(epilogue),
+            _ => None,
+        }
+    }
+
+    pub(super) fn epilogue_mut(&mut self) -> Option<&mut Epilogue> {
+        match self {
+            Action::Sparse { epilogue, .. }
+            | Action::Dense { epilogue, .. }
+            | Action::Spread { epilogue, .. }
+            | Action::RankOne { epilogue, .. } => Some(epilogue),
+            _ => None,
+        }
+    }
+
+    /// True when the result is small and every worker has all of it.
+    pub fn is_reduced(&self) -> bool {
+        matches!(self, Action::Project { .. } | Action::ColumnSums { .. })
+    }
+
+    /// Replaces every value that is read.
+    pub(super) fn rename(&mut self, new_name: impl Fn(Value) -> Value) {
+        match self {
+            Action::Sparse { input, .. }
+            | Action::Dense { input, .. }
+            | Action::Project { input, .. }
+            | Action::ColumnSums { input }
+            | Action::Spread { input, .. }
+            | Action::RankOne { input, .. } => *input = new_name(*input),
+            Action::Combine { terms } => terms.iter_mut().for_each(|term| term.value = new_name(term.value)),
+            Action::Arrange { pieces } => pieces.iter_mut().for_each(|piece| piece.value = new_name(piece.value)),
+        }
+        if let Some(add) = self.epilogue_mut().and_then(|epilogue| epilogue.add.as_mut()) {
+            add.value = new_name(add.value);
+        }
+    }
+}
+
+/// One step: what it does, and how many rows its result has.
+#[derive(Debug, Clone)]
+pub struct Step {
+    pub rows: usize,
+    pub action: Action,
+}
+
+/// The steps that multiply a panel by M or by Mᵀ.
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub(super) input_rows: usize,
+    pub(super) steps: Vec<Step>,
+    pub(super) output: Value,
+}
+
+impl Program {
+    /// Rows of the panel that is given.
+    pub fn input_rows(&self) -> usize {
+        self.input_rows
+    }
+
+    /// Rows of the panel that comes out.
+    pub fn output_rows(&self) -> usize {
+        self.rows(self.output)
+    }
+
+    /// The steps, in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The value that is the answer.
+    pub fn output(&self) -> Value {
+        self.output
+    }
+
+    /// Rows of a value.
+    pub fn rows(&self, value: Value) -> usize {
+        match value.0.checked_sub(1) {
+            None => self.input_rows,
+            Some(step) => self.steps[step].rows,
+        }
+    }
+}
