@@ -1,0 +1,54 @@
+//! Timing by turns: every contender runs once a round, so that a slow moment of the machine hits all of them.
+
+use std::time::Instant;
+
+/// The times of one contender, in seconds.
+pub struct Times {
+    name: String,
+    runs: Vec<f64>,
+}
+
+impl Times {
+    /// The best run.
+    pub fn best(&self) -> f64 {
+        self.runs.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The run in the middle.
+    pub fn median(&self) -> f64 {
+        let mut runs = self.runs.clone();
+        runs.sort_by(f64::total_cmp);
+        runs[runs.len() / 2]
+    }
+
+    /// Times measured elsewhere.
+    pub fn measured(name: &str, runs: Vec<f64>) -> Self {
+        Times { name: name.into(), runs }
+    }
+}
+
+/// A name and what to time.
+pub type Contender<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+
+/// Runs all contenders once to warm up, then `rounds` times by turns.
+pub fn by_turns(rounds: usize, mut contenders: Vec<Contender>) -> Vec<Times> {
+    contenders.iter_mut().for_each(|(_, run)| run());
+    let mut times: Vec<Times> = contenders.iter().map(|(name, _)| Times::measured(name, vec![])).collect();
+    for _ in 0..rounds {
+        for ((_, run), times) in contenders.iter_mut().zip(&mut times) {
+            let start = Instant::now();
+            run();
+            times.runs.push(start.elapsed().as_secs_f64());
+        }
+    }
+    times
+}
+
+/// Prints a table; ratios say how many times slower than the first line each is, best against best.
+pub fn print(title: &str, times: &[Times]) {
+    println!("\n{title}\n{:<44} {:>10} {:>10} {:>8}", "", "best ms", "median ms", "ratio");
+    for t in times {
+        let ratio = t.best() / times[0].best();
+        println!("{:<44} {:>10.1} {:>10.1} {:>8.2}", t.name, 1e3 * t.best(), 1e3 * t.median(), ratio);
+    }
+}

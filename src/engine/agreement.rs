@@ -1,0 +1,69 @@
+//! When one worker ends early, all do.
+//!
+//! An error inside the dataflow reaches everybody by itself. A panic in the job, or an error that only one worker meets,
+//! would leave the others waiting for blocks that never come: they look here at every turn.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Once, OnceLock};
+
+use super::error::EngineError;
+
+/// The first reason to stop, once there is one.
+#[derive(Debug, Default)]
+pub(super) struct StopSign {
+    reason: OnceLock<EngineError>,
+}
+
+impl StopSign {
+    /// Asks every worker to stop. The first reason stays.
+    pub(super) fn raise(&self, reason: EngineError) {
+        // A second reason is a consequence of the first.
+        let _ = self.reason.set(reason);
+    }
+
+    /// Why to stop, if there is a reason.
+    pub(super) fn reason(&self) -> Option<&EngineError> {
+        self.reason.get()
+    }
+}
+
+thread_local! {
+    /// Where the last panic of this thread happened, while it is being watched.
+    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+    static IS_WATCHED: RefCell<bool> = const { RefCell::new(false) };
+}
+
+/// Notes where a watched thread panics, in place of printing it: the panic is reported as an error.
+fn install_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if IS_WATCHED.with_borrow(|watched| *watched) {
+                PLACE.set(info.location().map(ToString::to_string));
+            } else {
+                previous(info);
+            }
+        }));
+    });
+}
+
+/// Runs `work`, and turns a panic in it into an error.
+pub(super) fn catch<T>(worker: usize, step: &str, work: impl FnOnce() -> T) -> Result<T, EngineError> {
+    install_hook();
+    let was_watched = IS_WATCHED.replace(true);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(work));
+    IS_WATCHED.set(was_watched);
+    outcome.map_err(|panic| {
+        let place = PLACE.take().map_or_else(String::new, |place| format!(" (at {place})"));
+        let message = format!("{}{place}", text_of(panic.as_ref()));
+        EngineError::Panicked { worker, step: step.into(), message }
+    })
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}

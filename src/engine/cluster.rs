@@ -1,0 +1,92 @@
+//! Starting workers, and their common end.
+
+use std::sync::Arc;
+
+use timely::communication::Config as Communication;
+use timely::worker::Worker;
+use timely::{Config, WorkerConfig};
+
+use super::agreement::{StopSign, catch};
+use super::error::EngineError;
+use super::layout::Layouts;
+use super::session::Session;
+use crate::kernel;
+use crate::plan::Program;
+
+/// How many workers run, and how blocks travel between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cluster {
+    pub workers: usize,
+    pub transport: Transport,
+}
+
+impl Cluster {
+    /// So many worker threads that share memory.
+    pub fn threads(workers: usize) -> Self {
+        Self { workers, transport: Transport::Pointers }
+    }
+}
+
+/// How blocks travel between the workers of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// As shared pointers: nothing is copied.
+    #[default]
+    Pointers,
+    /// As raw bytes, the way they travel between processes.
+    Bytes,
+}
+
+/// How a worker ended.
+struct Ending<T, E> {
+    result: Result<T, E>,
+    /// It was stopped by somebody else's error.
+    is_echo: bool,
+}
+
+/// Runs `job` on every worker, and returns what the first one returns.
+///
+/// All workers call the same methods of their [`Session`] in the same order; `programs` are those that
+/// [`Session::multiply`] can run, by their position. Where one worker ends with an error or a panic, all end.
+pub fn run<T, E, F>(cluster: Cluster, programs: Vec<Arc<Program>>, job: F) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<EngineError> + std::fmt::Display + Send + 'static,
+    F: Fn(&mut Session<'_>) -> Result<T, E> + Send + Sync + 'static,
+{
+    if cluster.workers == 0 {
+        return Err(EngineError::NoWorkers.into());
+    }
+    kernel::configure();
+    let communication = match cluster.transport {
+        Transport::Pointers => Communication::Process(cluster.workers),
+        Transport::Bytes => Communication::ProcessBinary(cluster.workers),
+    };
+    let layouts = Layouts::new(&programs, cluster.workers);
+    let stop = Arc::new(StopSign::default());
+    let config = Config { communication, worker: WorkerConfig::default() };
+    let work = move |worker: &mut Worker| {
+        let index = worker.index();
+        let mut session = Session::new(worker, &programs, layouts.clone(), cluster.transport, stop.clone());
+        let outcome = catch(index, "the job", || job(&mut session));
+        let is_echo = session.was_stopped();
+        session.end();
+        let result = outcome.unwrap_or_else(|panic| {
+            stop.raise(panic.clone());
+            Err(panic.into())
+        });
+        if let Err(error) = &result {
+            stop.raise(EngineError::Stopped { worker: index, message: error.to_string() });
+        }
+        Ending { result, is_echo }
+    };
+    let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };
+    let guards = timely::execute(config, work).map_err(cannot_start)?;
+    let mut endings = Vec::with_capacity(cluster.workers);
+    for ending in guards.join() {
+        endings.push(ending.map_err(|reason| EngineError::Stopped { worker: endings.len(), message: reason })?);
+    }
+    // The error to report is the one that the others only echo.
+    let cause = endings.iter().position(|ending| ending.result.is_err() && !ending.is_echo);
+    endings.swap_remove(cause.unwrap_or(0)).result
+}

@@ -1,0 +1,159 @@
+//! A program as a dataflow: one operator a step.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::operator::Operator;
+use timely::dataflow::operators::{Input, Probe};
+use timely::dataflow::{InputHandle, ProbeHandle, Scope};
+use timely::worker::Worker;
+
+use super::collective::{agree, all_gather, all_reduce};
+use super::operator::{Link, Whole, local};
+use super::parcel::{Parcel, Payload};
+use super::step::{Access, Context, compute, reads};
+use crate::plan::{Program, Value};
+
+/// A dataflow with one input and one answer an epoch.
+pub(super) struct Flow {
+    pub(super) input: InputHandle<u64, Whole>,
+    pub(super) answer: Slot,
+    /// Filled once every worker has its answer.
+    pub(super) agreement: Slot,
+    pub(super) probe: ProbeHandle<u64>,
+}
+
+/// Where the end of a dataflow leaves what arrives.
+pub(super) type Slot = Rc<RefCell<Option<Payload>>>;
+
+/// Builds the dataflow of a program.
+pub(super) fn program_flow(worker: &mut Worker, program: &Arc<Program>, context: &Rc<Context>) -> Flow {
+    flow(worker, "program", |scope, input| {
+        let mut links = Links { scope, context: context.clone(), local: HashMap::new(), whole: HashMap::new() };
+        links.local.insert(Value::INPUT, input);
+        for (position, step) in program.steps().iter().enumerate() {
+            let value = Value(position + 1);
+            let reads = reads(step);
+            let inputs: Vec<_> = reads.iter().map(|&(value, access)| links.get(value, access)).collect();
+            let name = format!("{value} = {step}");
+            let (context, program) = (context.clone(), program.clone());
+            let made = local(scope, &name, &inputs, move |payloads| {
+                compute(&program.steps()[position], &reads, payloads, &context)
+            });
+            let made = if step.action.is_reduced() { all_reduce(scope, &value.to_string(), &made) } else { made };
+            links.local.insert(value, made);
+        }
+        links.get(program.output(), Access::Local)
+    })
+}
+
+/// Builds the dataflow that combines partial sums.
+pub(super) fn reduce_flow(worker: &mut Worker) -> Flow {
+    flow(worker, "reduce", |scope, input| all_reduce(scope, "sums", &input))
+}
+
+/// Builds the dataflow that brings a panel together.
+pub(super) fn gather_flow(worker: &mut Worker, context: &Rc<Context>) -> Flow {
+    flow(worker, "gather", |scope, input| all_gather(scope, "panel", &input, context.transport, &context.pool))
+}
+
+/// The streams of the values made so far.
+struct Links<'scope> {
+    scope: Scope<'scope, u64>,
+    context: Rc<Context>,
+    local: HashMap<Value, Link<'scope>>,
+    /// Those that somebody needed whole: gathered once, however many read them.
+    whole: HashMap<Value, Link<'scope>>,
+}
+
+impl<'scope> Links<'scope> {
+    fn get(&mut self, value: Value, access: Access) -> Link<'scope> {
+        let local = &self.local[&value];
+        match access {
+            Access::Local | Access::Reduced => local.clone(),
+            Access::Whole => {
+                let gather =
+                    || all_gather(self.scope, &value.to_string(), local, self.context.transport, &self.context.pool);
+                self.whole.entry(value).or_insert_with(gather).clone()
+            }
+        }
+    }
+}
+
+fn flow(
+    worker: &mut Worker,
+    name: &str,
+    build: impl for<'scope> FnOnce(Scope<'scope, u64>, Link<'scope>) -> Link<'scope>,
+) -> Flow {
+    worker.dataflow_named::<u64, _, _>(name, |scope| {
+        let (input, stream) = scope.new_input_with_builder::<Whole>();
+        let answers = build(scope, stream);
+        let (answer, agreement) = (Slot::default(), Slot::default());
+        let agreed = agree(scope, &answers);
+        let (probe, _) = leave(&agreed, &agreement).probe();
+        leave(&answers, &answer);
+        Flow { input, answer, agreement, probe }
+    })
+}
+
+/// Leaves what arrives in the slot.
+fn leave<'scope>(stream: &Link<'scope>, slot: &Slot) -> Link<'scope> {
+    let slot = slot.clone();
+    stream.clone().unary::<Whole, _, _, _>(Pipeline, "answer", |_, _| {
+        move |input, _| {
+            input.for_each(|_, parcel| {
+                slot.replace(Some(std::mem::take::<Parcel>(parcel).payload));
+            });
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::error::EngineError;
+    use timely::Config;
+
+    /// Runs one epoch of a flow with one local operator, and returns what each worker agreed on.
+    fn one_epoch(workers: usize, compute: fn(usize) -> Result<Payload, EngineError>) -> Vec<Option<EngineError>> {
+        let guards = timely::execute(Config::process(workers), move |worker| {
+            let mut flow = flow(worker, "test", |scope, input| {
+                let index = scope.index();
+                local(scope, "the step", &[input], move |_| compute(index))
+            });
+            flow.input.send_batch(&mut Parcel::local(Payload::Nothing));
+            flow.input.advance_to(1);
+            worker.step_or_park_while(None, || flow.agreement.borrow().is_none());
+            match flow.agreement.take() {
+                Some(Payload::Failure(error)) => Some((*error).clone()),
+                _ => None,
+            }
+        });
+        guards.unwrap().join().into_iter().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn a_panic_in_an_operator_reaches_every_worker_as_an_error() {
+        for workers in 1..=3 {
+            let errors =
+                one_epoch(workers, |index| if index == 0 { panic!("on purpose") } else { Ok(Payload::Nothing) });
+            for error in errors {
+                let Some(EngineError::Panicked { worker: 0, step, message }) = error else { panic!("{error:?}") };
+                assert_eq!(step, "the step");
+                assert!(message.starts_with("on purpose (at "), "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_in_an_operator_reaches_every_worker() {
+        let failure = EngineError::NotFinite { step: "here".into() };
+        for workers in 1..=3 {
+            let errors = one_epoch(workers, |_| Err(EngineError::NotFinite { step: "here".into() }));
+            assert!(errors.iter().all(|error| error.as_ref() == Some(&failure)), "{errors:?}");
+        }
+    }
+}

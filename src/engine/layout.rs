@@ -1,0 +1,120 @@
+//! Who owns which tiles.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::graph::Tiling;
+use crate::plan::{Action, Program};
+
+/// Work of a row beside its non-zeros (Gram, scaling, orthonormalisation), in non-zeros. At 64 columns a row costs what
+/// about 16 non-zeros do.
+const ROW_WEIGHT: usize = 16;
+
+/// The tiles of the panels with a given number of rows, dealt out to workers in consecutive runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    tiling: Tiling,
+    /// The first tile of each worker, and the number of tiles last.
+    starts: Vec<usize>,
+}
+
+impl Layout {
+    /// Deals out tiles so that every worker gets about the same weight. A worker may get none.
+    pub fn balanced(rows: usize, workers: usize, weight: impl Fn(usize) -> usize) -> Self {
+        let tiling = Tiling::new(rows);
+        let total: usize = (0..tiling.count()).map(&weight).sum();
+        let mut starts = Vec::with_capacity(workers + 1);
+        let mut before = 0;
+        for tile in 0..tiling.count() {
+            // A tile goes to the worker in whose share of the weight its middle lies.
+            let middle = before + weight(tile) / 2;
+            while starts.len() < workers && starts.len() * total <= middle * workers {
+                starts.push(tile);
+            }
+            before += weight(tile);
+        }
+        starts.resize(workers + 1, tiling.count());
+        Self { tiling, starts }
+    }
+
+    /// How the rows are cut.
+    pub fn tiling(&self) -> Tiling {
+        self.tiling
+    }
+
+    /// The tiles of a worker.
+    pub fn tiles(&self, worker: usize) -> Range<usize> {
+        self.starts[worker]..self.starts[worker + 1]
+    }
+
+    /// The rows of a worker.
+    pub fn rows(&self, worker: usize) -> Range<usize> {
+        let bound = |tile| if tile < self.tiling.count() { self.tiling.range(tile).start } else { self.tiling.rows() };
+        let tiles = self.tiles(worker);
+        bound(tiles.start)..bound(tiles.end)
+    }
+}
+
+/// A layout for every number of rows.
+#[derive(Debug, Clone)]
+pub(super) struct Layouts {
+    workers: usize,
+    of: HashMap<usize, Arc<Layout>>,
+}
+
+impl Layouts {
+    /// Balances every dimension that the programs' products make, by the non-zeros of their matrices.
+    pub(super) fn new(programs: &[Arc<Program>], workers: usize) -> Self {
+        let mut weights: HashMap<usize, Vec<usize>> = HashMap::new();
+        for step in programs.iter().flat_map(|program| program.steps()) {
+            let Action::Sparse { matrix, .. } = &step.action else { continue };
+            let tiles = matrix.tiling().count();
+            let of_tiles = weights.entry(matrix.rows()).or_insert_with(|| vec![0; tiles]);
+            for (tile, weight) in of_tiles.iter_mut().enumerate() {
+                *weight += matrix.tile_nonzeros(tile) + ROW_WEIGHT * matrix.tiling().range(tile).len();
+            }
+        }
+        let balance = |(rows, weights): (usize, Vec<usize>)| {
+            (rows, Arc::new(Layout::balanced(rows, workers, |tile| weights[tile])))
+        };
+        Self { workers, of: weights.into_iter().map(balance).collect() }
+    }
+
+    /// The layout of panels with so many rows.
+    pub(super) fn get(&self, rows: usize) -> Arc<Layout> {
+        let even = || {
+            let tiling = Tiling::new(rows);
+            Arc::new(Layout::balanced(rows, self.workers, |tile| tiling.range(tile).len()))
+        };
+        self.of.get(&rows).cloned().unwrap_or_else(even)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Every tile has one owner, owners come in order, and nobody has much more than a fair share.
+        #[test]
+        fn tiles_are_dealt_out_whole_and_fairly(rows in 0usize..20_000, workers in 1usize..10, skew in 0usize..50) {
+            let weight = |tile: usize| 100 + skew * tile;
+            let layout = Layout::balanced(rows, workers, weight);
+            let tiles = layout.tiling().count();
+            let mut next = 0;
+            for worker in 0..workers {
+                let run = layout.tiles(worker);
+                prop_assert_eq!(run.start, next);
+                next = run.end;
+                let largest = (0..tiles).map(weight).max().unwrap_or(0);
+                let fair = (0..tiles).map(weight).sum::<usize>() / workers;
+                prop_assert!(run.map(weight).sum::<usize>() <= fair + largest + 1);
+            }
+            prop_assert_eq!(next, tiles);
+            prop_assert_eq!(layout.rows(workers - 1).end, rows);
+            prop_assert_eq!(layout.rows(0).start, 0);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Who multiplies: timely workers, each with its tiles of every panel.
+//!
+//! [`run`] starts the workers; each gets a [`Session`], and all of them run the same job, step by step. A
+//! [`Program`](crate::plan::Program) becomes one dataflow with one named operator a step; a multiplication is one epoch
+//! of it. Between steps panels stay where they are, cut by rows into [`Shard`]s of whole tiles; a step that needs all the
+//! rows of a panel is preceded by an all-gather, and sums over rows go up a fixed binary tree over the tiles. So a
+//! result never depends on who computed it: the bits are those of one worker, whatever the number of workers.
+//!
+//! Three things cannot go unnoticed. A block that is missing: every block says how many its sender sends. A failing step:
+//! its error travels in place of its result, and all workers agree on it before the epoch ends. A panicking worker: it is
+//! caught, and all others stop at their next turn.
+//!
+//! This is the only room that knows timely.
+
+mod agreement;
+mod broadcast;
+mod cluster;
+mod codec;
+mod collective;
+mod compile;
+mod error;
+mod layout;
+pub mod multiply;
+mod operator;
+mod parcel;
+mod session;
+mod shard;
+mod step;
+mod tree;
+
+pub use cluster::{Cluster, Transport, run};
+pub use error::EngineError;
+pub use layout::Layout;
+pub use session::Session;
+pub use shard::Shard;

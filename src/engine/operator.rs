@@ -1,0 +1,78 @@
+//! An operator that waits for one payload on each of its inputs and makes one of them.
+
+use std::collections::BTreeMap;
+use std::mem;
+
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::Capability;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::dataflow::{Scope, Stream};
+
+use super::agreement::catch;
+use super::error::EngineError;
+use super::parcel::{Parcel, Payload};
+
+/// A stream of parcels; times are epochs.
+pub(super) type Link<'scope> = Stream<'scope, u64, Parcel>;
+
+/// Sends parcels as they are.
+pub(super) type Whole = NoopBuilder<Parcel>;
+
+/// What has arrived in an epoch.
+struct Waiting {
+    capability: Capability<u64>,
+    arrived: Vec<Option<Payload>>,
+}
+
+/// Adds an operator that computes on what its worker has. An error on an input passes through; a panic becomes an error.
+pub(super) fn local<'scope>(
+    scope: Scope<'scope, u64>,
+    name: &str,
+    inputs: &[Link<'scope>],
+    mut compute: impl FnMut(&[Payload]) -> Result<Payload, EngineError> + 'static,
+) -> Link<'scope> {
+    let worker = scope.index();
+    let name = name.to_owned();
+    let mut builder = OperatorBuilder::new(name.clone(), scope);
+    let mut handles: Vec<_> = inputs.iter().map(|input| builder.new_input(input.clone(), Pipeline)).collect();
+    let (output, stream) = builder.new_output::<Parcel>();
+    let mut output = OutputBuilder::<u64, Whole>::from(output);
+    builder.build(move |_| {
+        let mut epochs: BTreeMap<u64, Waiting> = BTreeMap::new();
+        move |_| {
+            let ports = handles.len();
+            for (port, handle) in handles.iter_mut().enumerate() {
+                handle.for_each(|capability, parcel| {
+                    let waiting = epochs
+                        .entry(*capability.time())
+                        .or_insert_with(|| Waiting { capability: capability.retain(0), arrived: vec![None; ports] });
+                    waiting.arrived[port] = Some(mem::take(parcel).payload);
+                });
+            }
+            let mut output = output.activate();
+            while let Some(first) = epochs.first_entry().filter(|e| e.get().arrived.iter().all(Option::is_some)) {
+                let Waiting { capability, arrived } = first.remove();
+                let payloads: Vec<Payload> = arrived.into_iter().flatten().collect();
+                let payload = outcome(worker, &name, &payloads, &mut compute);
+                output.session_with_builder(&capability).give_container(&mut Parcel::local(payload));
+            }
+        }
+    });
+    stream
+}
+
+/// The first failure among the payloads, or what is computed of them.
+pub(super) fn outcome(
+    worker: usize,
+    name: &str,
+    payloads: &[Payload],
+    compute: &mut impl FnMut(&[Payload]) -> Result<Payload, EngineError>,
+) -> Payload {
+    if let Some(failure) = payloads.iter().find(|payload| matches!(payload, Payload::Failure(_))) {
+        return failure.clone();
+    }
+    let result = catch(worker, name, || compute(payloads)).and_then(|result| result);
+    result.unwrap_or_else(|error| Payload::Failure(error.into()))
+}

@@ -1,0 +1,134 @@
+//! What travels between operators: one parcel, one thing.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use timely::Accountable;
+use timely::bytes::arc::Bytes;
+
+use super::error::EngineError;
+use super::multiply::Rows;
+use super::shard::Shard;
+use super::tree::{Combine, Node};
+use crate::kernel::buffer::Buffer;
+use crate::kernel::panel::stride;
+
+/// A timely container that holds one [`Payload`].
+#[derive(Clone, Default)]
+pub(super) struct Parcel {
+    /// What progress tracking counts it as: one, or, on its way to every worker, one for each of them.
+    pub(super) weight: i64,
+    /// The worker that sends it.
+    pub(super) sender: usize,
+    /// How many parcels the sender sends in this epoch.
+    pub(super) of: usize,
+    pub(super) payload: Payload,
+}
+
+impl Parcel {
+    /// A parcel for the next operator of the same worker.
+    pub(super) fn local(payload: Payload) -> Self {
+        Self { weight: 1, sender: 0, of: 1, payload }
+    }
+}
+
+impl Accountable for Parcel {
+    fn record_count(&self) -> i64 {
+        self.weight
+    }
+}
+
+/// What a parcel holds.
+#[derive(Clone, Default)]
+pub(super) enum Payload {
+    #[default]
+    Nothing,
+    /// A worker's rows of a panel.
+    Shard(Shard),
+    /// Rows of a panel on their way to everybody.
+    Block(Block),
+    /// All the rows of a panel.
+    Whole(Arc<Whole>),
+    /// Sums over some tiles, on their way to everybody.
+    Partial(Arc<Partial>),
+    /// Sums over all tiles: the same everywhere.
+    Reduced(Arc<Reduced>),
+    /// The error that stands in place of a result.
+    Failure(Arc<EngineError>),
+}
+
+/// Consecutive rows of a panel.
+#[derive(Clone)]
+pub(super) struct Block {
+    pub(super) total_rows: usize,
+    pub(super) first_row: usize,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) data: BlockData,
+}
+
+/// Where the numbers of a block are.
+#[derive(Clone)]
+pub(super) enum BlockData {
+    /// In a buffer of a worker of this process.
+    Shared(Arc<Buffer>, Range<usize>),
+    /// In the bytes that came over the wire, from this offset on.
+    Received(Arc<Bytes>, usize),
+}
+
+impl Block {
+    /// Rows of a shard, by their numbers in the whole panel.
+    pub(super) fn of_shard(shard: &Shard, rows: Range<usize>) -> Self {
+        let stride = stride(shard.cols());
+        let local = |row: usize| (row - shard.rows().start) * stride;
+        Self {
+            total_rows: shard.total_rows(),
+            first_row: rows.start,
+            rows: rows.len(),
+            cols: shard.cols(),
+            data: BlockData::Shared(shard.buffer().clone(), local(rows.start)..local(rows.end)),
+        }
+    }
+
+    /// The numbers, row after row.
+    pub(super) fn numbers(&self) -> &[f32] {
+        match &self.data {
+            BlockData::Shared(buffer, range) => &buffer[range.clone()],
+            BlockData::Received(bytes, offset) => bytemuck::cast_slice(&bytes[*offset..]),
+        }
+    }
+}
+
+/// All the rows of a panel, in blocks.
+pub(super) struct Whole {
+    pub(super) total_rows: usize,
+    pub(super) cols: usize,
+    /// In order of their rows, without gaps.
+    pub(super) blocks: Vec<Block>,
+}
+
+impl Whole {
+    /// The rows for the kernels.
+    pub(super) fn rows(&self) -> Rows<'_> {
+        let parts = self.blocks.iter().filter(|block| block.rows > 0);
+        Rows { cols: self.cols, parts: parts.map(|block| (block.first_row, block.numbers())).collect() }
+    }
+}
+
+/// The nodes of a tile tree that one worker has.
+pub(super) struct Partial {
+    pub(super) combine: Combine,
+    /// Tiles of the whole tree.
+    pub(super) tiles: usize,
+    /// Numbers in every node.
+    pub(super) length: usize,
+    /// Columns, where the numbers are the rows of a panel.
+    pub(super) cols: usize,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// The root of a tile tree.
+pub(super) struct Reduced {
+    pub(super) cols: usize,
+    pub(super) values: Vec<f64>,
+}

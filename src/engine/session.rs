@@ -1,0 +1,226 @@
+//! What a job can ask of its worker.
+//!
+//! Every method that sums or multiplies involves all workers: all must call it, in the same order. What it returns is
+//! then the same everywhere (sums), or everybody's own rows of the same panel.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use timely::worker::Worker;
+
+use super::agreement::StopSign;
+use super::cluster::Transport;
+use super::compile::{Flow, gather_flow, program_flow, reduce_flow};
+use super::error::EngineError;
+use super::layout::Layouts;
+use super::parcel::{Parcel, Partial, Payload};
+use super::shard::Shard;
+use super::step::Context;
+use super::tree::Combine;
+use crate::kernel::panel::stride;
+use crate::kernel::{columns, gemm, gram, random, small};
+use crate::matrix::Dense;
+use crate::plan::Program;
+
+/// How long a worker sleeps before it looks whether it was asked to stop.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// One worker's part in a run.
+pub struct Session<'a> {
+    worker: &'a mut Worker,
+    context: Rc<Context>,
+    programs: Vec<(Arc<Program>, Flow)>,
+    reduce: Flow,
+    gather: Flow,
+    gram_scratch: gram::Scratch,
+    stop: Arc<StopSign>,
+    was_stopped: bool,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        worker: &'a mut Worker,
+        programs: &[Arc<Program>],
+        layouts: Layouts,
+        transport: Transport,
+        stop: Arc<StopSign>,
+    ) -> Self {
+        let context = Rc::new(Context {
+            worker: worker.index(),
+            transport,
+            layouts,
+            pool: Rc::default(),
+            scratch: RefCell::default(),
+            dense_scratch: RefCell::default(),
+        });
+        let build = |program: &Arc<Program>| (program.clone(), program_flow(worker, program, &context));
+        let programs = programs.iter().map(build).collect();
+        let reduce = reduce_flow(worker);
+        let gather = gather_flow(worker, &context);
+        let gram_scratch = gram::Scratch::default();
+        Self { worker, context, programs, reduce, gather, gram_scratch, stop, was_stopped: false }
+    }
+
+    /// This worker's number.
+    pub fn worker(&self) -> usize {
+        self.context.worker
+    }
+
+    /// The number of workers.
+    pub fn workers(&self) -> usize {
+        self.worker.peers()
+    }
+
+    /// Multiplies a panel by the matrix of a program, by the program's position.
+    pub fn multiply(&mut self, program: usize, x: &Shard) -> Result<Shard, EngineError> {
+        assert_eq!(x.total_rows(), self.programs[program].0.input_rows(), "the panel must fit the program");
+        match self.turn(|session| &mut session.programs[program].1, Payload::Shard(x.clone()))? {
+            Payload::Shard(shard) => Ok(shard),
+            _ => Err(self.nothing_came("a product")),
+        }
+    }
+
+    /// A panel of independent normal numbers, from a counter-based generator: the same for any number of workers.
+    pub fn random_normal(&mut self, rows: usize, cols: usize, seed: u64, stream: u32) -> Result<Shard, EngineError> {
+        self.context.shard_by_tiles(rows, cols, |rows, out| {
+            random::fill_normal(seed, stream, rows.start as u64, out);
+            Ok(())
+        })
+    }
+
+    /// `xᵀ·x`, row after row.
+    pub fn gram(&mut self, x: &Shard) -> Result<Vec<f64>, EngineError> {
+        let scratch = &mut self.gram_scratch;
+        let partial =
+            self.context.partial(x.total_rows(), Combine::Sum, x.cols() * x.cols(), x.cols(), |rows, sums| {
+                gram::gram(x.panel_of(rows), sums, scratch);
+            });
+        self.reduce(partial, "a Gram matrix")
+    }
+
+    /// `xᵀ·y`, row after row.
+    pub fn cross_gram(&mut self, x: &Shard, y: &Shard) -> Result<Vec<f64>, EngineError> {
+        assert_eq!(x.total_rows(), y.total_rows(), "both panels must have the same rows");
+        let scratch = &mut self.gram_scratch;
+        let partial =
+            self.context.partial(x.total_rows(), Combine::Sum, x.cols() * y.cols(), y.cols(), |rows, sums| {
+                gram::cross_gram(x.panel_of(rows.clone()), y.panel_of(rows), sums, scratch);
+            });
+        self.reduce(partial, "a cross product")
+    }
+
+    /// The triangular factor R of x = Q·R, by Householder reflections along the tile tree.
+    pub fn triangular_factor(&mut self, x: &Shard) -> Result<Vec<f64>, EngineError> {
+        let cols = x.cols();
+        let partial =
+            self.context.partial(x.total_rows(), Combine::Triangle(cols), cols * cols, cols, |rows, upper| {
+                upper.copy_from_slice(&small::panel_upper(x.panel_of(rows)));
+            });
+        self.reduce(partial, "a triangular factor")
+    }
+
+    /// The sum of squares of every column.
+    pub fn column_squares(&mut self, x: &Shard) -> Result<Vec<f64>, EngineError> {
+        let partial = self.context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
+            columns::column_squares(x.panel_of(rows), sums);
+        });
+        self.reduce(partial, "column norms")
+    }
+
+    /// The entry of largest magnitude of every column, with its sign; of equal ones, the first.
+    pub fn column_peaks(&mut self, x: &Shard) -> Result<Vec<f64>, EngineError> {
+        let partial = self.context.partial(x.total_rows(), Combine::Peak, x.cols(), x.cols(), |rows, peaks| {
+            columns::column_peaks(x.panel_of(rows), peaks);
+        });
+        self.reduce(partial, "column peaks")
+    }
+
+    /// The squared norm of every column of `x − y·diag(scale)`.
+    pub fn distance_squares(&mut self, x: &Shard, y: &Shard, scale: &[f64]) -> Result<Vec<f64>, EngineError> {
+        assert_eq!((x.total_rows(), x.cols()), (y.total_rows(), y.cols()), "both panels must have the same shape");
+        let partial = self.context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
+            columns::distance_squares(x.panel_of(rows.clone()), y.panel_of(rows), scale, sums);
+        });
+        self.reduce(partial, "residuals")
+    }
+
+    /// `x·small`, where `small` has `cols` columns, row after row. Every worker does its own rows.
+    pub fn times_small(&mut self, x: &Shard, small: &[f32], cols: usize) -> Result<Shard, EngineError> {
+        let scratch = &mut *self.context.dense_scratch.borrow_mut();
+        self.context.shard_by_tiles(x.total_rows(), cols, |rows, out| {
+            gemm::multiply_small(x.panel_of(rows), small, out, scratch);
+            Ok(())
+        })
+    }
+
+    /// The whole panel, on the first worker; `None` on the others.
+    pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
+        let payload = self.turn(|session| &mut session.gather, Payload::Shard(x.clone()))?;
+        let Payload::Whole(whole) = payload else { return Err(self.nothing_came("a panel")) };
+        if self.worker() != 0 {
+            return Ok(None);
+        }
+        let mut data = Vec::with_capacity(whole.total_rows * whole.cols);
+        for block in whole.blocks.iter().filter(|block| block.rows > 0) {
+            block
+                .numbers()
+                .chunks_exact(stride(whole.cols).max(1))
+                .for_each(|row| data.extend_from_slice(&row[..whole.cols]));
+        }
+        let dense = Dense::new(whole.total_rows, whole.cols, data);
+        dense.map(Some).map_err(|_| self.nothing_came("a panel"))
+    }
+
+    /// True when another worker asked this one to stop.
+    pub(super) fn was_stopped(&self) -> bool {
+        self.was_stopped
+    }
+
+    /// Gives the dataflows up, whatever is still under way in them.
+    pub(super) fn end(self) {
+        for dataflow in self.worker.installed_dataflows() {
+            self.worker.drop_dataflow(dataflow);
+        }
+    }
+
+    fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
+        let payload = self.turn(|session| &mut session.reduce, Payload::Partial(Arc::new(partial)))?;
+        let Payload::Reduced(reduced) = payload else { return Err(self.nothing_came(what)) };
+        // Everybody has the same sums, so everybody sees the same overflow.
+        if !reduced.values.iter().all(|value| value.is_finite()) {
+            return Err(EngineError::NotFinite { step: what.into() });
+        }
+        Ok(Arc::try_unwrap(reduced).map_or_else(|shared| shared.values.clone(), |reduced| reduced.values))
+    }
+
+    /// One epoch of a dataflow: gives it this worker's input and steps until all workers have their answers.
+    fn turn(&mut self, pick: impl Fn(&mut Self) -> &mut Flow, input: Payload) -> Result<Payload, EngineError> {
+        let flow = pick(self);
+        let (answer, agreement, probe) = (flow.answer.clone(), flow.agreement.clone(), flow.probe.clone());
+        let epoch = *flow.input.time();
+        flow.input.send_batch(&mut Parcel::local(input));
+        flow.input.advance_to(epoch + 1);
+        while answer.borrow().is_none() || agreement.borrow().is_none() {
+            if let Some(reason) = self.stop.reason() {
+                self.was_stopped = true;
+                return Err(reason.clone());
+            }
+            if !probe.less_equal(&epoch) {
+                return Err(self.nothing_came("an answer"));
+            }
+            self.worker.step_or_park(Some(PATIENCE));
+        }
+        let (answer, agreement) = (answer.take(), agreement.take());
+        match (agreement, answer) {
+            (Some(Payload::Failure(error)), _) | (_, Some(Payload::Failure(error))) => Err((*error).clone()),
+            (_, Some(answer)) => Ok(answer),
+            (_, None) => Err(self.nothing_came("an answer")),
+        }
+    }
+
+    fn nothing_came(&self, what: &str) -> EngineError {
+        EngineError::BlocksMissing { step: what.into(), worker: self.worker(), received: 0, expected: 1 }
+    }
+}

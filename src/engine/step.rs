@@ -1,0 +1,292 @@
+//! What one worker computes in one step: its own tiles of the result.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::cluster::Transport;
+use super::error::EngineError;
+use super::layout::{Layout, Layouts};
+use super::multiply::{Add, Rows, Scaling, Scratch, multiply_tiles};
+use super::parcel::{Partial, Payload, Reduced, Whole};
+use super::shard::{Pool, Shard};
+use super::tree::{Combine, Tree};
+use crate::kernel::panel::{Panel, PanelMut, stride};
+use crate::kernel::{columns, elementwise, gemm};
+use crate::plan::{Action, Diagonal, Epilogue, Piece, Step, Term, Value};
+
+/// What the steps of a worker share.
+pub(super) struct Context {
+    pub(super) worker: usize,
+    pub(super) transport: Transport,
+    pub(super) layouts: Layouts,
+    pub(super) pool: Rc<RefCell<Pool>>,
+    pub(super) scratch: RefCell<Scratch>,
+    pub(super) dense_scratch: RefCell<gemm::Scratch>,
+}
+
+impl Context {
+    /// Makes this worker's shard of a panel, tile after tile.
+    pub(super) fn shard_by_tiles(
+        &self,
+        rows: usize,
+        cols: usize,
+        mut fill: impl FnMut(Range<usize>, PanelMut<'_>) -> Result<(), EngineError>,
+    ) -> Result<Shard, EngineError> {
+        self.shard(rows, cols, |layout, numbers| {
+            let mut rest = numbers;
+            for tile in layout.tiles(self.worker) {
+                let rows = layout.tiling().range(tile);
+                let (of_tile, others) = rest.split_at_mut(rows.len() * stride(cols));
+                rest = others;
+                fill(rows.clone(), PanelMut::new(rows.len(), cols, of_tile))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Makes this worker's shard of a panel in a recycled buffer.
+    pub(super) fn shard(
+        &self,
+        rows: usize,
+        cols: usize,
+        fill: impl FnOnce(&Layout, &mut [f32]) -> Result<(), EngineError>,
+    ) -> Result<Shard, EngineError> {
+        let layout = self.layouts.get(rows);
+        let own = layout.rows(self.worker);
+        let mut buffer = self.pool.borrow_mut().take(own.len() * stride(cols));
+        if let Some(numbers) = Arc::get_mut(&mut buffer) {
+            fill(&layout, numbers)?;
+        }
+        let buffer = self.pool.borrow_mut().lend(buffer);
+        Ok(Shard::new(rows, own, cols, buffer))
+    }
+
+    /// Combines something of every tile that this worker has.
+    pub(super) fn partial(
+        &self,
+        rows: usize,
+        combine: Combine,
+        length: usize,
+        cols: usize,
+        mut of_tile: impl FnMut(Range<usize>, &mut [f64]),
+    ) -> Partial {
+        let layout = self.layouts.get(rows);
+        let tiles = layout.tiling().count();
+        let tree = Tree::of_run(tiles, layout.tiles(self.worker), combine, |tile| {
+            let mut values = vec![0.0; length];
+            of_tile(layout.tiling().range(tile), &mut values);
+            values
+        });
+        Partial { combine, tiles, length, cols, nodes: tree.into_nodes() }
+    }
+}
+
+/// In which form a step reads a value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Access {
+    /// The worker's own rows.
+    Local,
+    /// All rows.
+    Whole,
+    /// A sum that everybody has.
+    Reduced,
+}
+
+/// What a step reads, and how.
+pub(super) fn reads(step: &Step) -> Vec<(Value, Access)> {
+    let mut reads: Vec<(Value, Access)> = match &step.action {
+        Action::Sparse { input, .. } | Action::Dense { input, .. } => vec![(*input, Access::Whole)],
+        Action::Project { input, .. } | Action::ColumnSums { input } => vec![(*input, Access::Local)],
+        Action::Spread { input, .. } | Action::RankOne { input, .. } => vec![(*input, Access::Reduced)],
+        // A sum of nothing still has to be told how many columns it has.
+        Action::Combine { terms } if terms.is_empty() => vec![(Value::INPUT, Access::Local)],
+        Action::Combine { terms } => terms.iter().map(|term| (term.value, Access::Local)).collect(),
+        Action::Arrange { pieces } => pieces.iter().map(|piece| (piece.value, Access::Whole)).collect(),
+    };
+    let add = step.action.epilogue().and_then(|epilogue| epilogue.add.as_ref());
+    reads.extend(add.map(|add| (add.value, Access::Local)));
+    reads.sort_unstable();
+    reads.dedup();
+    reads
+}
+
+/// The payloads of a step, by value and form.
+struct Inputs<'a> {
+    reads: &'a [(Value, Access)],
+    payloads: &'a [Payload],
+}
+
+impl<'a> Inputs<'a> {
+    fn find(&self, value: Value, access: Access) -> &'a Payload {
+        let position = self.reads.iter().position(|read| *read == (value, access));
+        &self.payloads[position.expect("a step reads only what it says it reads")]
+    }
+
+    fn shard(&self, value: Value) -> &'a Shard {
+        match self.find(value, Access::Local) {
+            Payload::Shard(shard) => shard,
+            _ => unreachable!("a value that is read locally is a shard"),
+        }
+    }
+
+    fn whole(&self, value: Value) -> &'a Whole {
+        match self.find(value, Access::Whole) {
+            Payload::Whole(whole) => whole,
+            _ => unreachable!("a value that is read whole was gathered"),
+        }
+    }
+
+    fn reduced(&self, value: Value) -> &'a Reduced {
+        match self.find(value, Access::Reduced) {
+            Payload::Reduced(reduced) => reduced,
+            _ => unreachable!("a reduced value was reduced"),
+        }
+    }
+}
+
+/// Computes a step.
+pub(super) fn compute(
+    step: &Step,
+    reads: &[(Value, Access)],
+    payloads: &[Payload],
+    context: &Context,
+) -> Result<Payload, EngineError> {
+    let inputs = Inputs { reads, payloads };
+    let shard = match &step.action {
+        Action::Sparse { matrix, right, input, epilogue, .. } => {
+            let x = inputs.whole(*input);
+            context.shard(step.rows, x.cols, |layout, y| {
+                let scaling =
+                    Scaling { alpha: epilogue.alpha as f32, left: values(&epilogue.left), right: values(right) };
+                let add = epilogue.add.as_ref().map(|add| Add {
+                    beta: add.coefficient as f32,
+                    diagonal: values(&add.diagonal),
+                    panel: inputs.shard(add.value).panel().data(),
+                });
+                let tiles = layout.tiles(context.worker);
+                multiply_tiles(matrix, tiles, &x.rows(), scaling, add, y, &mut context.scratch.borrow_mut());
+                Ok(())
+            })?
+        }
+        Action::Dense { matrix, input, epilogue, .. } => {
+            let x = inputs.whole(*input);
+            let gathered = together(&x.rows());
+            let g = Panel::new(x.total_rows, x.cols, &gathered);
+            context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
+                gemm::dense_multiply(matrix.row_range(rows.clone()), g, 1.0, false, out.reborrow());
+                finish(epilogue, &inputs, rows, out);
+                Ok(())
+            })?
+        }
+        Action::Project { matrix, input, .. } => {
+            let x = inputs.shard(*input);
+            let (width, cols) = (matrix.columns(), x.cols());
+            let scratch = &mut *context.dense_scratch.borrow_mut();
+            let partial = context.partial(matrix.rows(), Combine::Sum, width * cols, cols, |rows, sums| {
+                let tile = matrix.row_range(rows.clone());
+                gemm::dense_transpose_multiply(tile, width, x.panel_of(rows), false, sums, scratch);
+            });
+            return Ok(Payload::Partial(partial.into()));
+        }
+        Action::ColumnSums { input } => {
+            let x = inputs.shard(*input);
+            let partial = context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
+                columns::column_sums(x.panel_of(rows), sums);
+            });
+            return Ok(Payload::Partial(partial.into()));
+        }
+        Action::Spread { input, epilogue } => {
+            let whole = inputs.reduced(*input);
+            context.shard_by_tiles(step.rows, whole.cols, |rows, mut out| {
+                for (row, number) in rows.clone().enumerate() {
+                    let source = &whole.values[number * whole.cols..][..whole.cols];
+                    write_row(source, out.row_mut(row));
+                }
+                finish(epilogue, &inputs, rows, out);
+                Ok(())
+            })?
+        }
+        Action::RankOne { input, epilogue } => {
+            let sums = inputs.reduced(*input);
+            context.shard_by_tiles(step.rows, sums.cols, |rows, mut out| {
+                for row in 0..rows.len() {
+                    write_row(&sums.values, out.row_mut(row));
+                }
+                finish(epilogue, &inputs, rows, out);
+                Ok(())
+            })?
+        }
+        Action::Combine { terms } => {
+            let cols = inputs.shard(terms.first().map_or(Value::INPUT, |term| term.value)).cols();
+            context.shard_by_tiles(step.rows, cols, |rows, out| {
+                let terms: Vec<_> = terms.iter().map(|term| kernel_term(term, &inputs, &rows)).collect();
+                elementwise::combine(&terms, out);
+                Ok(())
+            })?
+        }
+        Action::Arrange { pieces } => {
+            let sources: Vec<Rows<'_>> = pieces.iter().map(|piece| inputs.whole(piece.value).rows()).collect();
+            let cols = sources.first().map_or(0, |source| source.cols);
+            context.shard_by_tiles(step.rows, cols, |rows, mut out| {
+                arrange(pieces, &sources, rows, out.data_mut(), stride(cols));
+                Ok(())
+            })?
+        }
+    };
+    Ok(Payload::Shard(shard))
+}
+
+fn values(diagonal: &Option<Diagonal>) -> Option<&[f32]> {
+    diagonal.as_ref().map(|diagonal| &*diagonal.values)
+}
+
+fn kernel_term<'a>(term: &'a Term, inputs: &Inputs<'a>, rows: &Range<usize>) -> elementwise::Term<'a> {
+    elementwise::Term {
+        coefficient: term.coefficient as f32,
+        diagonal: values(&term.diagonal).map(|values| &values[rows.clone()]),
+        panel: inputs.shard(term.value).panel_of(rows.clone()),
+    }
+}
+
+/// `out ← alpha · left · out + add`, for the rows of one tile.
+fn finish(epilogue: &Epilogue, inputs: &Inputs<'_>, rows: Range<usize>, out: PanelMut<'_>) {
+    let left = values(&epilogue.left).map(|values| &values[rows.clone()]);
+    let add = epilogue.add.as_ref().map(|add| kernel_term(add, inputs, &rows));
+    elementwise::scale_and_add(epilogue.alpha as f32, left, add, out);
+}
+
+/// Rounds a row of sums into a panel; the padding is zero.
+fn write_row(source: &[f64], row: &mut [f32]) {
+    row[source.len()..].fill(0.0);
+    row.iter_mut().zip(source).for_each(|(out, &value)| *out = value as f32);
+}
+
+/// The rows of a whole panel in one piece: borrowed if they are, copied if not.
+fn together<'a>(rows: &Rows<'a>) -> std::borrow::Cow<'a, [f32]> {
+    match rows.parts.as_slice() {
+        [(_, only)] => (*only).into(),
+        parts => parts.iter().flat_map(|(_, part)| part.iter().copied()).collect(),
+    }
+}
+
+/// Copies the rows `rows` of the concatenated pieces.
+fn arrange(pieces: &[Piece], sources: &[Rows<'_>], rows: Range<usize>, out: &mut [f32], stride: usize) {
+    let mut piece_start = 0;
+    for (piece, source) in pieces.iter().zip(sources) {
+        let wanted = rows.start.max(piece_start)..rows.end.min(piece_start + piece.rows);
+        for &(part_start, part) in source.parts.iter().filter(|_| !wanted.is_empty()) {
+            // In the row numbers of the source.
+            let to_source = |row: usize| row - piece_start + piece.first_row;
+            let start = to_source(wanted.start).max(part_start);
+            let end = to_source(wanted.end).min(part_start + part.len() / stride);
+            if start < end {
+                let target = start - piece.first_row + piece_start - rows.start;
+                let copied = &part[(start - part_start) * stride..(end - part_start) * stride];
+                out[target * stride..][..copied.len()].copy_from_slice(copied);
+            }
+        }
+        piece_start += piece.rows;
+    }
+}

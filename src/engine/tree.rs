@@ -1,0 +1,158 @@
+//! Sums over tiles along a fixed binary tree.
+//!
+//! A node of level `l` and number `i` covers the tiles from `i·2^l` up to `(i+1)·2^l`; its value is that of its left child
+//! combined with that of its right one. A worker combines what lies whole within its run of tiles and sends the few nodes
+//! that are left; everybody combines those to the root. The shape of the tree depends on the number of tiles alone, so
+//! the root has the same bits however the tiles were dealt out.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::small;
+
+/// How two values become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Combine {
+    /// Entry by entry, the sum.
+    Sum,
+    /// Entry by entry, the one of larger magnitude; of equal ones, the left.
+    Peak,
+    /// The triangular factor of one triangular matrix of so many columns above another.
+    Triangle(usize),
+}
+
+impl Combine {
+    fn apply(self, left: Vec<f64>, right: &[f64]) -> Vec<f64> {
+        let mut values = left;
+        match self {
+            Combine::Sum => values.iter_mut().zip(right).for_each(|(a, b)| *a += b),
+            Combine::Peak => values.iter_mut().zip(right).for_each(|(a, b)| {
+                if b.abs() > a.abs() {
+                    *a = *b;
+                }
+            }),
+            Combine::Triangle(size) => values = small::stack_upper(&values, right, size),
+        }
+        values
+    }
+}
+
+/// The value of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub(super) level: u32,
+    pub(super) number: usize,
+    pub(super) values: Vec<f64>,
+}
+
+/// Nodes on their way to the root.
+#[derive(Debug)]
+pub(super) struct Tree {
+    tiles: usize,
+    combine: Combine,
+    nodes: BTreeMap<(u32, usize), Vec<f64>>,
+}
+
+impl Tree {
+    /// A tree over so many tiles, still empty.
+    pub(super) fn new(tiles: usize, combine: Combine) -> Self {
+        Self { tiles, combine, nodes: BTreeMap::new() }
+    }
+
+    fn top(&self) -> u32 {
+        self.tiles.next_power_of_two().trailing_zeros()
+    }
+
+    /// Puts a node in its place, and combines it upwards as far as its siblings are there.
+    pub(super) fn insert(&mut self, node: Node) {
+        let Node { mut level, mut number, mut values } = node;
+        while level < self.top() {
+            let sibling = number ^ 1;
+            let sibling_is_empty = sibling << level >= self.tiles;
+            if !sibling_is_empty {
+                let Some(other) = self.nodes.remove(&(level, sibling)) else { break };
+                values = if sibling < number {
+                    self.combine.apply(other, &values)
+                } else {
+                    self.combine.apply(values, &other)
+                };
+            }
+            level += 1;
+            number >>= 1;
+        }
+        self.nodes.insert((level, number), values);
+    }
+
+    /// The nodes that are not yet combined.
+    pub(super) fn into_nodes(self) -> Vec<Node> {
+        let node = |((level, number), values)| Node { level, number, values };
+        self.nodes.into_iter().map(node).collect()
+    }
+
+    /// The value at the root, once every tile is in it. `None` while tiles are missing or where there are none.
+    pub(super) fn into_root(mut self) -> Option<Vec<f64>> {
+        let root = self.nodes.remove(&(self.top(), 0))?;
+        self.nodes.is_empty().then_some(root)
+    }
+
+    /// Combines a run of tiles as far as they go.
+    pub(super) fn of_run(
+        tiles: usize,
+        run: Range<usize>,
+        combine: Combine,
+        mut of: impl FnMut(usize) -> Vec<f64>,
+    ) -> Self {
+        let mut tree = Self::new(tiles, combine);
+        for tile in run {
+            tree.insert(Node { level: 0, number: tile, values: of(tile) });
+        }
+        tree
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(tile: usize) -> Vec<f64> {
+        vec![(tile as f64 * 0.7).sin() * 10f64.powi((tile % 7) as i32 - 3), -(tile as f64)]
+    }
+
+    proptest! {
+        /// However tiles are dealt out and in whatever order nodes arrive, the root has the bits of one worker alone.
+        #[test]
+        fn the_root_does_not_depend_on_who_had_what(tiles in 1usize..200, mut cuts in prop::collection::vec(0usize..200, 0..6), turn in 0usize..6) {
+            for combine in [Combine::Sum, Combine::Peak] {
+                let alone = Tree::of_run(tiles, 0..tiles, combine, value).into_root().unwrap();
+                cuts.iter_mut().for_each(|cut| *cut = (*cut).min(tiles));
+                cuts.sort_unstable();
+                let bounds: Vec<usize> = [0].into_iter().chain(cuts.iter().copied()).chain([tiles]).collect();
+                let mut runs: Vec<_> = bounds.windows(2).map(|pair| pair[0]..pair[1]).collect();
+                let turn = turn % runs.len();
+                runs.rotate_left(turn);
+                let mut all = Tree::new(tiles, combine);
+                for run in runs {
+                    Tree::of_run(tiles, run, combine, value).into_nodes().into_iter().for_each(|node| all.insert(node));
+                }
+                prop_assert_eq!(all.into_root().unwrap(), alone);
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_tile_leaves_no_root() {
+        let mut tree = Tree::of_run(5, 0..3, Combine::Sum, value);
+        tree.insert(Node { level: 0, number: 4, values: value(4) });
+        assert_eq!(tree.into_root(), None);
+        assert_eq!(Tree::new(0, Combine::Sum).into_root(), None);
+    }
+
+    #[test]
+    fn a_sum_is_the_sum() {
+        let root = Tree::of_run(100, 0..100, Combine::Sum, |tile| vec![tile as f64]).into_root();
+        assert_eq!(root, Some(vec![4950.0]));
+    }
+}

@@ -1,0 +1,28 @@
+//! The algorithm: the truncated SVD of a matrix that can only be multiplied by.
+//!
+//! [`decompose`] finds the k largest singular triplets by the subspace iteration of the paper (its Algorithm 1): a random
+//! block is multiplied by M and Mᵀ in turn and orthonormalised in between, then M is projected on what is left and the
+//! small matrix decomposed. Every answer carries its [`Certificate`]: ‖Mv − σu‖ of every triplet, measured, relative to
+//! its own σ. (‖Mᵀu − σv‖ is zero by construction and says nothing.)
+//!
+//! ```
+//! use isvd_dist::engine::Cluster;
+//! use isvd_dist::matrix::{Dense, Matrix};
+//! use isvd_dist::svd::{Options, decompose};
+//!
+//! let m = Matrix::dense("X", Dense::new(3, 2, vec![3.0, 0.0, 0.0, 2.0, 0.0, 0.0])?)?;
+//! let svd = decompose(&m, &Options::of_rank(2), Cluster::threads(2))?;
+//! assert!((svd.singular_values[0] - 3.0).abs() < 1e-5);
+//! assert!(svd.certificate.worst() < 1e-5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod certificate;
+mod options;
+mod orthonormal;
+mod run;
+mod subspace;
+
+pub use certificate::Certificate;
+pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, SvdError};
+pub use run::{Progress, Svd, decompose, decompose_watched};

@@ -1,0 +1,101 @@
+//! What to ask of the decomposition.
+
+use crate::engine::EngineError;
+use crate::kernel::factor::FactorError;
+use crate::matrix::Shape;
+
+/// Iterations when nothing else is said.
+pub const DEFAULT_ITERATIONS: usize = 10;
+/// Columns beyond the rank when nothing else is said: as many as the rank, but no more than this.
+pub const DEFAULT_OVERSAMPLE_LIMIT: usize = 30;
+
+/// How many triplets to find, and how hard to try.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The number of singular triplets, k.
+    pub rank: usize,
+    /// Columns beyond the rank; `None` means as many as the rank, at most [`DEFAULT_OVERSAMPLE_LIMIT`].
+    pub oversample: Option<usize>,
+    /// The most iterations; each multiplies once by M and once by Mᵀ.
+    pub iterations: usize,
+    /// Stop as soon as every wanted residual, relative to its own singular value, is below this.
+    pub tolerance: Option<f64>,
+    /// Names the random start.
+    pub seed: u64,
+    /// Which algorithm.
+    pub method: Method,
+    /// How blocks are made orthonormal.
+    pub orthonormalize: Orthonormalize,
+}
+
+/// Which algorithm finds the triplets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Method {
+    /// The paper's: one block, multiplied again and again.
+    #[default]
+    Subspace,
+}
+
+/// How a block is made orthonormal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Orthonormalize {
+    /// By the Cholesky factor of its Gram matrix.
+    #[default]
+    Cholesky,
+    /// By Householder reflections along the tile tree.
+    Qr,
+}
+
+impl Options {
+    /// The defaults, for so many triplets.
+    pub fn of_rank(rank: usize) -> Self {
+        Self {
+            rank,
+            oversample: None,
+            iterations: DEFAULT_ITERATIONS,
+            tolerance: None,
+            seed: 1,
+            method: Method::default(),
+            orthonormalize: Orthonormalize::default(),
+        }
+    }
+
+    /// Checks the options against a shape; returns the number of columns to iterate with.
+    pub(super) fn block_columns(&self, shape: Shape) -> Result<usize, SvdError> {
+        let limit = shape.smaller_side();
+        if self.rank == 0 {
+            return Err(SvdError::RankZero);
+        }
+        if self.rank > limit {
+            return Err(SvdError::RankTooLarge { rank: self.rank, shape, limit });
+        }
+        if let Some(tolerance) = self.tolerance.filter(|tolerance| !(tolerance.is_finite() && *tolerance > 0.0)) {
+            return Err(SvdError::BadTolerance { tolerance });
+        }
+        let oversample = self.oversample.unwrap_or(self.rank.min(DEFAULT_OVERSAMPLE_LIMIT));
+        Ok(self.rank.saturating_add(oversample).min(limit))
+    }
+}
+
+/// Why there is no decomposition.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SvdError {
+    /// More triplets were asked for than there are.
+    #[error("rank {rank} is more than the {limit} singular values of a {shape} matrix: ask for at most {limit}")]
+    RankTooLarge { rank: usize, shape: Shape, limit: usize },
+    /// Nothing was asked for.
+    #[error("rank 0 leaves nothing to compute: ask for at least 1")]
+    RankZero,
+    /// The tolerance cannot be met or has no meaning.
+    #[error("a tolerance of {tolerance} has no meaning: give a number above 0, such as 0.02")]
+    BadTolerance { tolerance: f64 },
+    /// A small factorisation failed.
+    #[error(transparent)]
+    Factor(#[from] FactorError),
+    /// The workers failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}

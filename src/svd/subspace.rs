@@ -1,0 +1,129 @@
+//! Subspace iteration: Algorithm 1 of the paper.
+
+use super::certificate::Certificate;
+use super::options::{Options, SvdError};
+use super::orthonormal::{Basis, Care, orthonormalize};
+use super::run::Progress;
+use crate::engine::{Session, Shard};
+use crate::kernel::factor::FactorError;
+use crate::kernel::random;
+use crate::kernel::small::{SmallSvd, small_svd};
+
+/// The programs that multiply by a matrix that is at least as high as wide, and by its transpose.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tall {
+    pub(super) columns: usize,
+    /// Position of the program that multiplies by the matrix.
+    pub(super) plain: usize,
+    /// Position of the program that multiplies by its transpose.
+    pub(super) transposed: usize,
+}
+
+/// Bases whose products with small matrices are the singular vectors.
+pub(super) struct Projection {
+    /// Basis on the high side, and what to multiply it with: columns are left vectors.
+    pub(super) left: Shard,
+    pub(super) left_rotation: Vec<f64>,
+    /// Basis on the low side, and what to multiply it with.
+    pub(super) right: Shard,
+    pub(super) right_rotation: Vec<f64>,
+    pub(super) singular_values: Vec<f64>,
+    pub(super) iterations: usize,
+    pub(super) operator_columns: usize,
+}
+
+/// Iterates on a block of `block_columns` columns, and projects the matrix on what that leaves.
+pub(super) fn iterate(
+    session: &mut Session<'_>,
+    matrix: Tall,
+    block_columns: usize,
+    options: &Options,
+    progress: &Progress,
+) -> Result<Projection, SvdError> {
+    let how = options.orthonormalize;
+    let mut operator_columns = 0;
+    let mut multiply = |session: &mut Session<'_>, program, block: &Shard| {
+        operator_columns += block.cols();
+        session.multiply(program, block)
+    };
+    let start = session.random_normal(matrix.columns, block_columns, options.seed, random::stream::START_BLOCK)?;
+    let mut product = multiply(session, matrix.plain, &start)?;
+    drop(start);
+    let mut done = 0;
+    while done < options.iterations {
+        let left = orthonormalize(session, product, how, Care::Enough)?.panel;
+        let image = multiply(session, matrix.transposed, &left)?;
+        let right = orthonormalize(session, image, how, Care::Enough)?;
+        if right.panel.cols() == 0 {
+            product = left;
+            break;
+        }
+        product = multiply(session, matrix.plain, &right.panel)?;
+        done += 1;
+        let worst = match options.tolerance {
+            None => None,
+            Some(_) => Some(worst_residual(session, &left, &right, &product, options.rank)?),
+        };
+        if session.worker() == 0 {
+            progress(done, options.iterations, worst);
+        }
+        if worst.zip(options.tolerance).is_some_and(|(worst, tolerance)| worst <= tolerance) {
+            break;
+        }
+    }
+    let left = orthonormalize(session, product, how, Care::Full)?.panel;
+    let image = multiply(session, matrix.transposed, &left)?;
+    let right = orthonormalize(session, image, how, Care::Full)?;
+    let small = decompose_small(&right, left.cols())?;
+    Ok(Projection {
+        left,
+        left_rotation: small.left,
+        right: right.panel,
+        right_rotation: small.right,
+        singular_values: small.values,
+        iterations: done,
+        operator_columns,
+    })
+}
+
+/// The SVD of B = QᵀM, by way of Bᵀ = P·R: B = Rᵀ·Pᵀ, so only Rᵀ is left to decompose.
+fn decompose_small(image: &Basis, left_columns: usize) -> Result<SmallSvd, FactorError> {
+    let right_columns = image.panel.cols();
+    let mut transposed = vec![0.0; left_columns * right_columns];
+    for (row, entries) in image.upper.chunks_exact(left_columns.max(1)).enumerate() {
+        for (column, entry) in entries.iter().enumerate() {
+            transposed[column * right_columns + row] = *entry;
+        }
+    }
+    small_svd(&transposed, left_columns, right_columns)
+}
+
+/// The largest ‖Mv − σu‖/σ of the first `rank` triplets that the block holds now. It costs no product: M times the right
+/// basis is there already.
+fn worst_residual(
+    session: &mut Session<'_>,
+    left: &Shard,
+    right: &Basis,
+    product: &Shard,
+    rank: usize,
+) -> Result<f64, SvdError> {
+    let small = decompose_small(right, left.cols())?;
+    let rank = rank.min(small.values.len());
+    let images = rotate(session, product, &small.right, rank)?;
+    let vectors = rotate(session, left, &small.left, rank)?;
+    let squares = session.distance_squares(&images, &vectors, &small.values[..rank])?;
+    Ok(Certificate::new(&squares, &small.values[..rank]).worst())
+}
+
+/// The first `columns` columns of a panel times a small matrix.
+pub(super) fn rotate(
+    session: &mut Session<'_>,
+    panel: &Shard,
+    rotation: &[f64],
+    columns: usize,
+) -> Result<Shard, SvdError> {
+    let width = rotation.len() / panel.cols().max(1);
+    let rows = rotation.chunks_exact(width.max(1));
+    let small: Vec<f32> = rows.flat_map(|row| row[..columns].iter().map(|&entry| entry as f32)).collect();
+    Ok(session.times_small(panel, &small, columns)?)
+}

@@ -1,0 +1,249 @@
+//! Slow, obvious arithmetic to compare with, and random expressions to compare on.
+#![allow(dead_code)] // Each test file uses its own part.
+
+use std::sync::Arc;
+
+use isvd_dist::engine::{Cluster, Transport};
+use isvd_dist::graph::Sparse;
+use isvd_dist::matrix::{Dense, Kind, Matrix};
+
+/// A dense f64 matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub rows: usize,
+    pub columns: usize,
+    pub data: Vec<f64>,
+}
+
+impl Table {
+    pub fn new(rows: usize, columns: usize, of: impl Fn(usize, usize) -> f64) -> Self {
+        let data = (0..rows * columns).map(|entry| of(entry / columns, entry % columns)).collect();
+        Self { rows, columns, data }
+    }
+
+    pub fn of_dense(dense: &Dense) -> Self {
+        Self::new(dense.rows(), dense.columns(), |row, column| f64::from(dense.row(row)[column]))
+    }
+
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        self.data[row * self.columns + column]
+    }
+
+    pub fn t(&self) -> Self {
+        Self::new(self.columns, self.rows, |row, column| self.at(column, row))
+    }
+
+    pub fn times(&self, other: &Table) -> Self {
+        assert_eq!(self.columns, other.rows);
+        let entry = |row, column| (0..self.columns).map(|k| self.at(row, k) * other.at(k, column)).sum();
+        Self::new(self.rows, other.columns, entry)
+    }
+
+    pub fn plus(&self, other: &Table, scale: f64) -> Self {
+        Self::new(self.rows, self.columns, |row, column| self.at(row, column) + scale * other.at(row, column))
+    }
+
+    pub fn absolute(&self) -> Self {
+        Self::new(self.rows, self.columns, |row, column| self.at(row, column).abs())
+    }
+
+    pub fn column_norm(&self, column: usize) -> f64 {
+        (0..self.rows).map(|row| self.at(row, column).powi(2)).sum::<f64>().sqrt()
+    }
+
+    pub fn largest(&self) -> f64 {
+        self.data.iter().fold(0.0, |largest, entry| f64::max(largest, entry.abs()))
+    }
+}
+
+/// The matrix, formed. With `absolute`, every leaf and coefficient by its magnitude: a bound on what rounding can do.
+pub fn form(matrix: &Matrix, absolute: bool) -> Table {
+    let shape = matrix.shape();
+    let (rows, columns) = (shape.rows, shape.columns);
+    let form = |inner: &Matrix| form(inner, absolute);
+    let sign = |value: f64| if absolute { value.abs() } else { value };
+    match matrix.kind() {
+        Kind::Sparse { data, .. } => {
+            let mut table = Table::new(rows, columns, |_, _| 0.0);
+            data.for_each(|row, column, value| table.data[row * columns + column] += sign(f64::from(value)));
+            table
+        }
+        Kind::Dense { data, .. } => Table::new(rows, columns, |row, column| sign(f64::from(data.row(row)[column]))),
+        Kind::Diagonal { values, .. } => {
+            Table::new(rows, columns, |row, column| if row == column { sign(f64::from(values[row])) } else { 0.0 })
+        }
+        Kind::Identity => Table::new(rows, columns, |row, column| f64::from(u8::from(row == column))),
+        Kind::Ones => Table::new(rows, columns, |_, _| 1.0),
+        Kind::Zero => Table::new(rows, columns, |_, _| 0.0),
+        Kind::Sum(left, right) => form(left).plus(&form(right), 1.0),
+        Kind::Difference(left, right) => form(left).plus(&form(right), if absolute { 1.0 } else { -1.0 }),
+        Kind::Scaled(coefficient, inner) => {
+            let inner = form(inner);
+            Table::new(rows, columns, |row, column| sign(*coefficient) * inner.at(row, column))
+        }
+        Kind::Product(left, right) => form(left).times(&form(right)),
+        Kind::Power(base, exponent) => {
+            let base = form(base);
+            let identity = Table::new(rows, columns, |row, column| f64::from(u8::from(row == column)));
+            (0..*exponent).fold(identity, |power, _| power.times(&base))
+        }
+        Kind::Transpose(inner) => form(inner).t(),
+        Kind::Beside(parts) => {
+            let parts: Vec<Table> = parts.iter().map(form).collect();
+            let find = |mut column: usize| {
+                for part in &parts {
+                    if column < part.columns {
+                        return (part, column);
+                    }
+                    column -= part.columns;
+                }
+                unreachable!()
+            };
+            Table::new(rows, columns, |row, column| {
+                let (part, column) = find(column);
+                part.at(row, column)
+            })
+        }
+        Kind::Stacked(parts) => {
+            let transposed: Vec<Matrix> = parts.iter().map(Matrix::t).collect();
+            form(&Matrix::beside(&transposed)).t()
+        }
+        Kind::Rows(inner, indices) => {
+            let inner = form(inner);
+            Table::new(rows, columns, |row, column| inner.at(indices[row], column))
+        }
+        Kind::Columns(inner, indices) => {
+            let inner = form(inner);
+            Table::new(rows, columns, |row, column| inner.at(row, indices[column]))
+        }
+        Kind::Polynomial { coefficients, base } => {
+            let mut sum = Table::new(rows, columns, |_, _| 0.0);
+            for (power, &coefficient) in coefficients.iter().enumerate() {
+                sum = sum.plus(&form(&base.pow(power as u32)), sign(coefficient));
+            }
+            sum
+        }
+        _ => unreachable!("a kind of matrix that the oracle does not know"),
+    }
+}
+
+/// A small reproducible stream of numbers in [-1, 1).
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> f64 {
+        (self.word() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.word() % bound as u64) as usize
+    }
+
+    fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+}
+
+pub fn dense(rows: usize, columns: usize, numbers: &mut Numbers) -> Dense {
+    let data = (0..rows * columns).map(|_| numbers.next() as f32).collect();
+    Dense::new(rows, columns, data).unwrap()
+}
+
+/// A sparse matrix with a third of its entries, some rows and columns empty.
+pub fn sparse(rows: usize, columns: usize, is_weighted: bool, numbers: &mut Numbers) -> Arc<Sparse> {
+    let mut entries = Vec::new();
+    for row in (0..rows).filter(|row| row % 5 != 3) {
+        for column in (0..columns).filter(|column| column % 7 != 5) {
+            if numbers.below(3) == 0 {
+                entries.push((row as u32, column as u32));
+            }
+        }
+    }
+    let values = is_weighted.then(|| entries.iter().map(|_| numbers.next() as f32).collect());
+    Arc::new(Sparse::from_triplets(rows, columns, entries, values).unwrap())
+}
+
+/// A leaf of any kind that fits the shape.
+fn leaf(rows: usize, columns: usize, numbers: &mut Numbers) -> Matrix {
+    match numbers.below(7) {
+        0 => Matrix::sparse("P", sparse(rows, columns, false, numbers)),
+        1 => Matrix::sparse("W", sparse(rows, columns, true, numbers)),
+        2 => Matrix::dense("X", dense(rows, columns, numbers)).unwrap(),
+        3 => Matrix::ones(rows, columns),
+        4 if numbers.below(4) == 0 => Matrix::zero(rows, columns),
+        5 if rows == columns => Matrix::identity(rows),
+        6 if rows == columns => Matrix::diagonal("d", (0..rows).map(|_| numbers.next() as f32).collect()).unwrap(),
+        _ => Matrix::sparse("P", sparse(rows, columns, false, numbers)),
+    }
+}
+
+/// A random expression of the shape, `depth` nodes deep at most.
+pub fn expression(rows: usize, columns: usize, depth: usize, numbers: &mut Numbers) -> Matrix {
+    if depth == 0 {
+        return leaf(rows, columns, numbers);
+    }
+    let depth = depth - 1;
+    match numbers.below(12) {
+        0 => expression(rows, columns, depth, numbers) + expression(rows, columns, depth, numbers),
+        1 => expression(rows, columns, depth, numbers) - expression(rows, columns, depth, numbers),
+        2 => expression(rows, columns, depth, numbers) * numbers.next(),
+        3 => {
+            let middle = 1 + numbers.below(9);
+            expression(rows, middle, depth, numbers) * expression(middle, columns, depth, numbers)
+        }
+        4 => expression(columns, rows, depth, numbers).t(),
+        5 if rows == columns => expression(rows, rows, depth, numbers).pow(numbers.below(4) as u32),
+        6 if rows == columns => {
+            let coefficients: Vec<f64> = (0..numbers.below(5)).map(|_| numbers.next()).collect();
+            expression(rows, rows, depth, numbers).polynomial(&coefficients)
+        }
+        7 if columns > 1 => {
+            let cut = 1 + numbers.below(columns - 1);
+            let parts = [expression(rows, cut, depth, numbers), expression(rows, columns - cut, depth, numbers)];
+            Matrix::beside(&parts)
+        }
+        8 if rows > 1 => {
+            let cut = 1 + numbers.below(rows - 1);
+            let parts = [expression(cut, columns, depth, numbers), expression(rows - cut, columns, depth, numbers)];
+            Matrix::stacked(&parts)
+        }
+        9 => {
+            let of = 1 + numbers.below(12);
+            let indices: Vec<usize> = (0..rows).map(|_| numbers.below(of)).collect();
+            expression(of, columns, depth, numbers).rows(&indices)
+        }
+        10 => {
+            let of = 1 + numbers.below(12);
+            let indices: Vec<usize> = (0..columns).map(|_| numbers.below(of)).collect();
+            expression(rows, of, depth, numbers).columns(&indices)
+        }
+        _ => {
+            // The same node twice: sharing.
+            let shared = expression(rows, columns, depth, numbers);
+            &shared + &shared * numbers.next()
+        }
+    }
+}
+
+/// One, two and three workers by pointers, and two by bytes: what every distributed test runs on.
+pub const CLUSTERS: [Cluster; 4] = [
+    Cluster { workers: 1, transport: Transport::Pointers },
+    Cluster { workers: 2, transport: Transport::Pointers },
+    Cluster { workers: 3, transport: Transport::Pointers },
+    Cluster { workers: 2, transport: Transport::Bytes },
+];
+
+/// Runs `work`, and fails instead of hanging when it takes longer than a minute.
+pub fn within_a_minute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || sender.send(work()));
+    match receiver.recv_timeout(std::time::Duration::from_secs(60)) {
+        Ok(result) => result,
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("still running after a minute"),
+        Err(_) => std::panic::resume_unwind(thread.join().expect_err("the work panicked")),
+    }
+}
