@@ -1,9 +1,70 @@
-//! Truncated SVD of matrices that are never formed.
+//! Truncated SVD of matrices that are never formed, over graphs that no single worker holds.
+//!
+//! A user states a matrix as an expression over a graph: powers, sums, products, concatenations, gathers. Such a matrix
+//! is often dense and far too large to write down, but multiplying a few columns by it is cheap, and that is all that a
+//! truncated SVD needs. This crate compiles the expression to a program of sparse and dense products, runs it on timely
+//! workers that each own some rows, and returns the largest singular triplets with the measured residual of each. On top
+//! of that it embeds the nodes of a graph, by the method of *Implicit SVD for Graph Representation Learning* (NeurIPS
+//! 2021).
+//!
+//! ```
+//! use isvd_dist::engine::Cluster;
+//! use isvd_dist::graph::Sparse;
+//! use isvd_dist::matrix::Matrix;
+//! use isvd_dist::svd::{Options, decompose};
+//! use std::sync::Arc;
+//!
+//! // A ring of six nodes, and the matrix of walks of one to three steps less a constant.
+//! let ring = Sparse::symmetric_from_pairs(6, (0..6).map(|i| (i, (i + 1) % 6)).collect(), None)?;
+//! let a = Matrix::sparse("A", Arc::new(ring));
+//! let m = (&a * 0.5).polynomial(&[0.0, 0.5, 0.3, 0.2]) - Matrix::ones(6, 6) * 0.1;
+//!
+//! let svd = decompose(&m, &Options::of_rank(2), Cluster::threads(2))?;
+//! assert_eq!(svd.singular_values.len(), 2);
+//! assert!(svd.certificate.worst() < 1e-3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The rooms
+//!
+//! Data flows from left to right, and a room knows only those to its left, and [`kernel`]:
+//!
+//! ```text
+//! config ─┐
+//! files ──┴─ dataset ─ graph ─┐
+//!                    matrix ──┴─ plan ─ engine ─ svd ─ model ─ evaluate ─ report
+//!                    what M is   how    who      the algorithm and its use  what a person sees
+//! ```
+//!
+//! | room | what lives there |
+//! |---|---|
+//! | [`kernel`] | arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only room with `unsafe` and SIMD |
+//! | [`dataset`] | where data comes from |
+//! | [`graph`] | edges become tiles: compressed sparse rows, cut into column strips |
+//! | [`matrix`] | the symbolic matrix: leaves, operators, shapes |
+//! | [`plan`] | the program that multiplies by M and by Mᵀ, and what it costs |
+//! | [`engine`] | timely workers, the dataflow compiled from a program, collectives. The only room that knows timely |
+//! | [`svd`] | subspace iteration, orthonormalisation, the certificate |
+//! | [`model`] | what the SVD is for: embeddings |
+//! | [`evaluate`] | ROC-AUC, average precision, Hits@K |
+//! | [`config`], [`cli`], [`report`] | everything a person writes or sees. Nothing else prints |
+//!
+//! # The same bits on any number of workers
+//!
+//! Rows are cut into tiles whose size depends on the number of rows alone, and a worker owns a run of tiles. Each tile is
+//! computed by single-threaded kernels in a fixed order, sums over tiles go up a fixed binary tree, and random numbers
+//! are functions of (seed, purpose, row, column). So nothing in a result says who computed it. All workers see the same
+//! sums, so they also decide alike: when to stop, when to shift a diagonal, when to drop a direction.
 
+pub mod cli;
+pub mod config;
 pub mod dataset;
 pub mod engine;
+pub mod evaluate;
 pub mod graph;
 pub mod kernel;
 pub mod matrix;
+pub mod model;
 pub mod plan;
+pub mod report;
 pub mod svd;

@@ -1,0 +1,106 @@
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Parser, ValueEnum};
+
+use crate::config::{KEYS, shipped};
+use crate::engine;
+
+/// More threads than this in one process is a slip of the finger.
+const MOST_WORKERS: u64 = 1024;
+
+/// Truncated SVD of matrices that are never formed, over graphs: run an experiment and read how far to trust it.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "isvd-dist", version, after_help = AFTER, after_long_help = after_long())]
+pub struct Arguments {
+    /// The experiment: a shipped config by name, or your own TOML file by path
+    #[arg(long, value_name = "NAME|PATH", default_value = shipped::DEFAULT)]
+    pub config: PathBuf,
+
+    /// How many worker threads compute [default: all threads]. The results do not depend on it
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_WORKERS))]
+    pub workers: Option<usize>,
+
+    /// The folder that holds datasets [default: $ISVD_DATA]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+
+    /// The folder that results are written to [default: out/ and the config's name]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Override an entry of the config, such as embedding.rank=64; may be repeated, the last one wins
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Override the seed of the config
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Print the content of metrics.json on stdout instead of a table
+    #[arg(long)]
+    pub json: bool,
+
+    /// Show no progress
+    #[arg(long)]
+    pub quiet: bool,
+
+    /// How blocks travel between the workers of a process: for tests of the way between processes
+    #[arg(long, value_enum, default_value = "pointers", hide = true)]
+    pub transport: Transport,
+}
+
+/// How blocks travel, as the command line spells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transport {
+    /// Shared pointers.
+    Pointers,
+    /// Raw bytes.
+    Bytes,
+}
+
+impl From<Transport> for engine::Transport {
+    fn from(transport: Transport) -> Self {
+        match transport {
+            Transport::Pointers => Self::Pointers,
+            Transport::Bytes => Self::Bytes,
+        }
+    }
+}
+
+const AFTER: &str = "\
+Exit codes: 0 done, 1 failed, 2 wrong usage or config, 3 bad input data, 4 cluster.
+Config keys and their defaults: see --help.";
+
+fn after_long() -> String {
+    let mut text = format!("Shipped configs: {}\n\nConfig keys, which --set can override:\n", shipped::names());
+    for key in KEYS {
+        let default = key.default().map_or("required".to_owned(), |default| format!("default: {default}"));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {:<26}{} [{default}]\n{:28}{}", key.path, key.about, "", key.accepts);
+    }
+    text.push_str("\nExit codes: 0 done, 1 failed, 2 wrong usage or config, 3 bad input data, 4 cluster.");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_names_every_key_with_its_default() {
+        let help = Arguments::command().render_long_help().to_string();
+        for key in KEYS {
+            assert!(help.contains(key.path), "{}", key.path);
+            assert!(help.contains(&key.default().unwrap_or("required".to_owned())), "{}", key.path);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+use std::error::Error as _;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+use crate::evaluate::{EvaluateError, Metric};
+use crate::model::embedding::ModelError;
+use crate::report::output::OutputError;
+use crate::svd::SvdError;
+
+/// Everything that can end a run early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The config is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// `--data` names no folder.
+    #[error("--data {}: there is no such folder", path.display())]
+    DataFolder {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// The embedding cannot be computed.
+    #[error("cannot embed the nodes of `{dataset}`")]
+    Embed {
+        /// The dataset.
+        dataset: String,
+        /// Why.
+        source: Box<ModelError>,
+    },
+    /// A residual is not a finite number, so nothing that was computed can be trusted.
+    #[error("the residual of singular triplet {triplet} is {residual}: the computation broke down")]
+    BrokenDown {
+        /// Which triplet, from 0.
+        triplet: usize,
+        /// Its residual.
+        residual: f64,
+    },
+    /// A figure cannot be computed.
+    #[error("cannot compute `{metric}` on the {split} pairs of `{dataset}`")]
+    Evaluate {
+        /// The figure.
+        metric: Metric,
+        /// Which pairs.
+        split: &'static str,
+        /// The dataset.
+        dataset: String,
+        /// Why.
+        source: EvaluateError,
+    },
+    /// The results cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// The results are written but cannot be printed.
+    #[error("cannot print the results on stdout; they are in {}", folder.display())]
+    Print {
+        /// Where the results are.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// The exit code for something that went wrong while running.
+    pub const FAILED: u8 = 1;
+    /// The exit code for wrong arguments or a wrong config.
+    pub const USAGE: u8 = 2;
+    /// The exit code for bad input data.
+    pub const DATA: u8 = 3;
+
+    /// The code that the process ends with.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::DataFolder { .. } => Self::USAGE,
+            Self::Embed { source, .. } => match source.as_ref() {
+                ModelError::NoWindow => Self::USAGE,
+                ModelError::Svd(SvdError::RankTooLarge { .. } | SvdError::RankZero | SvdError::BadTolerance { .. }) => {
+                    Self::USAGE
+                }
+                ModelError::EmptyGraph | ModelError::Graph(_) => Self::DATA,
+                _ => Self::FAILED,
+            },
+            Self::Evaluate { source, .. } => match source {
+                EvaluateError::Empty { .. } => Self::DATA,
+                _ => Self::FAILED,
+            },
+            Self::BrokenDown { .. } | Self::Output(_) | Self::Print { .. } => Self::FAILED,
+        }
+    }
+}
+
+/// Tells a person what went wrong and why, on stderr. A closed stderr is no reason to fail differently.
+pub fn print(error: &Error) {
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = writeln!(stderr, "  because: {error}");
+        cause = error.source();
+    }
+}

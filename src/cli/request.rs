@@ -1,0 +1,59 @@
+use std::env;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use super::{Arguments, Error};
+use crate::config::Experiment;
+use crate::engine::Cluster;
+
+/// A run that makes sense: what [`Arguments`] ask for, read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// What to compute.
+    pub experiment: Experiment,
+    /// Who computes it.
+    pub cluster: Cluster,
+    /// Where datasets are.
+    pub data: Option<PathBuf>,
+    /// Where results go.
+    pub out: PathBuf,
+    /// What is printed on stdout.
+    pub format: Format,
+    /// Whether progress is hidden even from a terminal.
+    pub quiet: bool,
+}
+
+/// What is printed on stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A short table for people.
+    Table,
+    /// The content of `metrics.json`.
+    Json,
+}
+
+impl Request {
+    /// Reads the config and fills in what the command line leaves open.
+    pub fn new(arguments: Arguments) -> Result<Self, Error> {
+        let Arguments { config, workers, data, out, set, seed, json, quiet, transport } = arguments;
+        let mut experiment = Experiment::load(&config, &set)?;
+        if let Some(seed) = seed {
+            experiment = experiment.with_seed(seed);
+        }
+        if let Some(path) = data.as_ref().filter(|path| !path.is_dir()) {
+            return Err(Error::DataFolder { path: path.clone() });
+        }
+        Ok(Self {
+            cluster: Cluster { workers: workers.unwrap_or_else(all_threads), transport: transport.into() },
+            data: data.or_else(|| env::var_os("ISVD_DATA").map(PathBuf::from)),
+            out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),
+            format: if json { Format::Json } else { Format::Table },
+            quiet,
+            experiment,
+        })
+    }
+}
+
+fn all_threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}

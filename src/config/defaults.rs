@@ -1,0 +1,17 @@
+use crate::evaluate::Metric;
+use crate::model::embedding::Normalize;
+
+/// The seed of the start block.
+pub const DEFAULT_SEED: u64 = 1;
+/// The longest walk, C.
+pub const DEFAULT_WINDOW: usize = 5;
+/// The weight of the non-edges, λ.
+pub const DEFAULT_NEGATIVE: f64 = 0.02;
+/// How the adjacency becomes a walk.
+pub const DEFAULT_NORMALIZE: Normalize = Normalize::Row;
+/// Whether the walk term is multiplied by the square roots of the degrees.
+pub const DEFAULT_DEGREE_WEIGHTED: bool = false;
+/// How many singular triplets are kept.
+pub const DEFAULT_RANK: usize = 32;
+/// The figures that are computed.
+pub const DEFAULT_METRICS: &[Metric] = &[Metric::Auc];

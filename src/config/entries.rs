@@ -1,0 +1,154 @@
+//! The entries of a config, each with its place, before they become an experiment.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+use super::error::{ConfigError, Place};
+use super::keys::{self, KEYS, Key};
+use super::scalar::{Names, Scalar};
+
+/// The value of every key that was set, the last one where it was set twice.
+#[derive(Debug, Default)]
+pub(super) struct Entries(BTreeMap<&'static str, Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    value: Scalar,
+    place: Place,
+}
+
+/// A key as it was written, not yet known to be one.
+struct Found {
+    offset: usize,
+    path: String,
+    value: Scalar,
+}
+
+impl Entries {
+    /// Reads a whole file; `name` is what messages call it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
+        let at = |offset| Place::File { name: name.to_owned(), line: line(text, offset) };
+        let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
+            place: at(error.span().map_or(0, |Range { start, .. }| start)),
+            message: error.message().to_owned(),
+        })?;
+        let mut found = Vec::new();
+        flatten(table.get_ref(), "", &mut found);
+        // The parser sorts by name; a person reads from the top.
+        found.sort_by_key(|found| found.offset);
+        let mut entries = Self::default();
+        for found in found {
+            let place = at(found.offset);
+            entries.insert(found, place)?;
+        }
+        Ok(entries)
+    }
+
+    /// Overrides one entry by `key=value`. A value that is not TOML is taken as a string, so that words need no quotes.
+    pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
+        let malformed = || ConfigError::Assignment { text: assignment.to_owned() };
+        let (path, text) = assignment.split_once('=').ok_or_else(malformed)?;
+        let (path, text) = (path.trim(), text.trim());
+        if path.split('.').any(str::is_empty) {
+            return Err(malformed());
+        }
+        let mut found = Vec::new();
+        match DeValue::parse(text) {
+            Ok(value) => visit(path.to_owned(), 0, value.get_ref(), &mut found),
+            Err(_) => found.push(Found { offset: 0, path: path.to_owned(), value: Scalar::Text(text.to_owned()) }),
+        }
+        for found in found {
+            self.insert(found, Place::Set { assignment: assignment.to_owned() })?;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, Found { path, value, .. }: Found, place: Place) -> Result<(), ConfigError> {
+        if let Some(key) = KEYS.iter().find(|key| key.path == path) {
+            self.0.insert(key.path, Entry { value, place });
+            return Ok(());
+        }
+        if !keys::TABLES.contains(&path.as_str()) {
+            let hint = keys::hint(&path);
+            return Err(ConfigError::UnknownKey { place, key: path, hint });
+        }
+        match value {
+            // Only an empty table gets here: it sets nothing.
+            Scalar::Table => Ok(()),
+            _ => {
+                let expected = "a table of settings";
+                Err(ConfigError::Value { place, key: path, found: value.to_string(), expected })
+            }
+        }
+    }
+
+    /// The value of `key` as `read` understands it; what `read` turns down is an error that says what is accepted.
+    pub fn get<T>(&self, key: &Key, read: impl Fn(&Scalar) -> Option<T>) -> Result<Option<T>, ConfigError> {
+        let Some(entry) = self.0.get(key.path) else {
+            return Ok(None);
+        };
+        match read(&entry.value) {
+            Some(value) => Ok(Some(value)),
+            None => Err(ConfigError::Value {
+                place: entry.place.clone(),
+                key: key.path.to_owned(),
+                found: entry.value.to_string(),
+                expected: key.accepts,
+            }),
+        }
+    }
+
+    /// A whole number from `least` to the largest `u32`: node numbers are `u32`, so nothing that is counted exceeds it.
+    pub fn count(&self, key: &Key, least: u32) -> Result<Option<usize>, ConfigError> {
+        self.get(key, |value| match *value {
+            Scalar::Integer(count) if (i128::from(least)..=i128::from(u32::MAX)).contains(&count) => {
+                usize::try_from(count).ok()
+            }
+            _ => None,
+        })
+    }
+
+    /// A finite number that `accept` likes, written with or without a point.
+    pub fn number(&self, key: &Key, accept: impl Fn(f64) -> bool) -> Result<Option<f64>, ConfigError> {
+        self.get(key, |value| {
+            let number = match *value {
+                Scalar::Float(number) => number,
+                Scalar::Integer(number) => number as f64,
+                _ => return None,
+            };
+            (number.is_finite() && accept(number)).then_some(number)
+        })
+    }
+
+    /// One of a few names.
+    pub fn choice<T: Copy>(&self, key: &Key, names: Names<T>) -> Result<Option<T>, ConfigError> {
+        self.get(key, |value| match value {
+            Scalar::Text(text) => names.iter().find(|(name, _)| name == text).map(|(_, choice)| *choice),
+            _ => None,
+        })
+    }
+}
+
+fn flatten(table: &DeTable<'_>, prefix: &str, found: &mut Vec<Found>) {
+    for (key, value) in table {
+        let name = key.get_ref();
+        let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
+        visit(path, key.span().start, value.get_ref(), found);
+    }
+}
+
+fn visit(path: String, offset: usize, value: &DeValue<'_>, found: &mut Vec<Found>) {
+    match value {
+        // Inside an unknown table the table itself is what is wrong.
+        DeValue::Table(table) if !table.is_empty() && keys::TABLES.contains(&path.as_str()) => {
+            flatten(table, &path, found);
+        }
+        _ => found.push(Found { offset, path, value: Scalar::new(value) }),
+    }
+}
+
+fn line(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
+}

@@ -1,0 +1,118 @@
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::shipped;
+
+/// Where an entry stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a config file.
+    File {
+        /// The file, as the person named it.
+        name: String,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A `--set` on the command line.
+    Set {
+        /// What followed `--set`.
+        assignment: String,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { name, line } => write!(f, "{name}:{line}"),
+            Self::Set { assignment } => write!(f, "--set {assignment}"),
+        }
+    }
+}
+
+/// What to write instead of an unknown key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hint {
+    /// One known key is close.
+    Nearest(&'static str),
+    /// None is close: these are the ones known at that place.
+    Known(Vec<&'static str>),
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nearest(key) => write!(f, "did you mean `{key}`?"),
+            Self::Known(keys) => write!(f, "known here are `{}`", keys.join("`, `")),
+        }
+    }
+}
+
+/// Why a config is refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// No shipped config has this name.
+    #[error(
+        "no shipped config is called `{name}`: shipped are {}; for a file of your own give its path, such as ./{name}.toml",
+        shipped::names()
+    )]
+    UnknownName {
+        /// The name as it was given.
+        name: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the config {}{}", path.display(), shipped::hint(path))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The text is not TOML.
+    #[error("{place}: this is not valid TOML: {message}")]
+    Syntax {
+        /// Where reading stopped.
+        place: Place,
+        /// What the parser said.
+        message: String,
+    },
+    /// A `--set` without a key or without a value.
+    #[error("--set {text}: expected key=value, such as --set embedding.rank=64")]
+    Assignment {
+        /// What followed `--set`.
+        text: String,
+    },
+    /// A key that means nothing.
+    #[error("{place}: unknown key `{key}`: {hint}")]
+    UnknownKey {
+        /// Where it stands.
+        place: Place,
+        /// The key with the tables it is in.
+        key: String,
+        /// What to write instead.
+        hint: Hint,
+    },
+    /// A value of the wrong type or out of range.
+    #[error("{place}: `{key}` is {found}: expected {expected}")]
+    Value {
+        /// Where it stands.
+        place: Place,
+        /// The key with the table it is in.
+        key: String,
+        /// The value.
+        found: String,
+        /// What is accepted.
+        expected: &'static str,
+    },
+    /// A key that every config needs.
+    #[error("{config}: `{key}` is missing: expected {expected}")]
+    Missing {
+        /// The config.
+        config: String,
+        /// The key.
+        key: &'static str,
+        /// What is accepted.
+        expected: &'static str,
+    },
+}

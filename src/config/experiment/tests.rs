@@ -1,0 +1,166 @@
+use super::*;
+use crate::model::embedding::Normalize;
+
+fn parse(text: &str) -> Result<Experiment, ConfigError> {
+    Experiment::parse("ppi", "ppi.toml", text, &[])
+}
+
+fn set(assignment: &str) -> Result<Experiment, ConfigError> {
+    let assignments = [assignment.to_owned()];
+    Experiment::parse("ppi", "ppi.toml", "dataset = \"demo\"", &assignments)
+}
+
+#[test]
+fn an_almost_empty_config_takes_the_defaults() {
+    let experiment = parse("dataset = \"demo\"").unwrap();
+    assert_eq!(experiment.seed, DEFAULT_SEED);
+    assert_eq!(experiment.metrics, DEFAULT_METRICS);
+    let options = &experiment.embedding;
+    assert_eq!((options.window, options.negative), (DEFAULT_WINDOW, DEFAULT_NEGATIVE));
+    assert_eq!((options.svd.rank, options.svd.iterations), (DEFAULT_RANK, svd::DEFAULT_ITERATIONS));
+    assert_eq!((options.svd.oversample, options.svd.tolerance), (None, None));
+}
+
+#[test]
+fn every_key_is_read() {
+    let text = r#"
+        dataset = "demo"
+        seed = 7
+        [embedding]
+        window = 10
+        negative = 1
+        normalize = "symmetric"
+        degree_weighted = true
+        rank = 1_00
+        oversample = 0x0a
+        iterations = 0
+        tolerance = 2e-2
+        method = "subspace"
+        orthonormalize = "qr"
+        [evaluate]
+        metrics = ["hits@20", "auc"]
+    "#;
+    let experiment = parse(text).unwrap();
+    let svd = svd::Options {
+        rank: 100,
+        oversample: Some(10),
+        iterations: 0,
+        tolerance: Some(0.02),
+        seed: 7,
+        method: svd::Method::Subspace,
+        orthonormalize: svd::Orthonormalize::Qr,
+    };
+    let expected =
+        embedding::Options { window: 10, negative: 1.0, normalize: Normalize::Symmetric, degree_weighted: true, svd };
+    assert_eq!(experiment.embedding, expected);
+    assert_eq!(experiment.metrics.iter().map(Metric::to_string).collect::<Vec<_>>(), ["hits@20", "auc"]);
+}
+
+#[test]
+fn unknown_keys_are_refused_with_their_line_and_the_nearest_one() {
+    let error = parse("dataset = \"demo\"\n\n[embedding]\nrank = 3\nwindw = 5\n").unwrap_err().to_string();
+    assert_eq!(error, "ppi.toml:5: unknown key `embedding.windw`: did you mean `window`?");
+    let error = parse("dataset = \"demo\"\nembedding.windw = 5\n").unwrap_err().to_string();
+    assert_eq!(error, "ppi.toml:2: unknown key `embedding.windw`: did you mean `window`?");
+    let error = parse("dataset = \"demo\"\n[finetune]\nkernel = \"gaussian\"\n").unwrap_err().to_string();
+    assert_eq!(error, "ppi.toml:2: unknown key `finetune`: known here are `dataset`, `seed`, `embedding`, `evaluate`");
+}
+
+#[test]
+fn the_first_fault_of_a_file_is_the_one_told() {
+    let error = parse("zzz = 1\naaa = 2\n").unwrap_err().to_string();
+    assert!(error.starts_with("ppi.toml:1: unknown key `zzz`"), "{error}");
+}
+
+#[test]
+fn wrong_values_are_refused_with_key_line_and_what_is_accepted() {
+    for (entry, message) in [
+        ("embedding.rank = -3", "`embedding.rank` is -3: expected a whole number from 1 to 4294967295"),
+        ("embedding.rank = 0", "`embedding.rank` is 0: expected a whole number from 1"),
+        ("embedding.rank = 4294967296", "`embedding.rank` is 4294967296: expected a whole number from 1"),
+        ("embedding.rank = 1.5", "`embedding.rank` is 1.5: expected a whole number"),
+        ("embedding.rank = \"8\"", "`embedding.rank` is \"8\": expected a whole number"),
+        ("embedding.rank = {}", "`embedding.rank` is a table: expected a whole number"),
+        ("embedding.rank = 99999999999999999999999999999999999999999999", "expected a whole number from 1"),
+        ("embedding.window = 0", "`embedding.window` is 0: expected a whole number from 1"),
+        ("embedding.negative = nan", "`embedding.negative` is NaN: expected a finite number, at least 0"),
+        ("embedding.negative = -0.1", "`embedding.negative` is -0.1: expected a finite number, at least 0"),
+        ("embedding.tolerance = 0", "`embedding.tolerance` is 0: expected a finite number above 0"),
+        ("embedding.tolerance = -1e-3", "`embedding.tolerance` is -0.001: expected a finite number above 0"),
+        ("embedding.tolerance = inf", "`embedding.tolerance` is inf: expected a finite number above 0"),
+        ("embedding.tolerance = 1e999", "expected a finite number above 0"),
+        ("embedding.normalize = \"rows\"", "is \"rows\": expected \"row\" or \"symmetric\""),
+        ("embedding.degree_weighted = 1", "is 1: expected true or false"),
+        ("embedding.method = \"krylov\"", "is \"krylov\": expected \"subspace\""),
+        ("embedding.orthonormalize = 1979-05-27", "is a date or time: expected \"cholesky\" or \"qr\""),
+        ("embedding = 3", "`embedding` is 3: expected a table of settings"),
+        ("seed = -1", "`seed` is -1: expected a whole number from 0"),
+        ("evaluate.metrics = []", "`evaluate.metrics` is []: expected a list of one or more metrics"),
+        ("evaluate.metrics = \"auc\"", "`evaluate.metrics` is \"auc\": expected a list"),
+        ("evaluate.metrics = [\"auc\", \"hits@0\"]", "is [\"auc\", \"hits@0\"]: expected a list"),
+    ] {
+        let error = parse(&format!("dataset = \"demo\"\n{entry}\n")).expect_err(entry).to_string();
+        assert!(error.starts_with("ppi.toml:2: ") && error.contains(message), "{entry}: {error}");
+    }
+}
+
+#[test]
+fn the_dataset_must_be_a_known_one() {
+    let error = parse("seed = 1\ndataset = \"ppi\"").unwrap_err().to_string();
+    assert_eq!(error, "ppi.toml:2: `dataset` is \"ppi\": expected a known dataset: \"demo\"");
+    let error = parse("seed = 1").unwrap_err().to_string();
+    assert_eq!(error, "ppi.toml: `dataset` is missing: expected a known dataset: \"demo\"");
+}
+
+#[test]
+fn text_that_is_not_toml_is_refused_with_its_line() {
+    let error = parse("dataset = \"demo\"\nseed = = 3\n").unwrap_err().to_string();
+    assert!(error.starts_with("ppi.toml:2: this is not valid TOML: "), "{error}");
+    let error = parse("seed = 1\nseed = 2\n").unwrap_err().to_string();
+    assert!(error.starts_with("ppi.toml:2: this is not valid TOML: "), "{error}");
+}
+
+#[test]
+fn set_overrides_entries() {
+    assert_eq!(set("embedding.rank=64").unwrap().embedding.svd.rank, 64);
+    assert_eq!(set(" embedding.rank = 64 ").unwrap().embedding.svd.rank, 64);
+    assert_eq!(set("embedding.normalize=symmetric").unwrap().embedding.normalize, Normalize::Symmetric);
+    assert_eq!(set("embedding.normalize=\"symmetric\"").unwrap().embedding.normalize, Normalize::Symmetric);
+    assert_eq!(set("embedding={rank = 3, window = 2}").unwrap().embedding.window, 2);
+    assert_eq!(set("evaluate.metrics=[\"ap\"]").unwrap().metrics, [Metric::AveragePrecision]);
+    let twice = ["seed=3".to_owned(), "seed=4".to_owned()];
+    assert_eq!(Experiment::load("demo".as_ref(), &twice).unwrap().seed, 4);
+}
+
+#[test]
+fn set_is_refused_in_the_words_of_a_file() {
+    for (assignment, message) in [
+        ("embedding.windw=5", "--set embedding.windw=5: unknown key `embedding.windw`: did you mean `window`?"),
+        ("embeding.window=5", "unknown key `embeding.window`: did you mean `embedding.window`?"),
+        ("embedding.rank=many", "--set embedding.rank=many: `embedding.rank` is \"many\": expected a whole number"),
+        ("embedding.rank=", "--set embedding.rank=: `embedding.rank` is \"\": expected a whole number"),
+        ("embedding.rank", "--set embedding.rank: expected key=value"),
+        ("=5", "--set =5: expected key=value"),
+        ("embedding..rank=5", "--set embedding..rank=5: expected key=value"),
+        ("embedding=5", "`embedding` is 5: expected a table of settings"),
+    ] {
+        let error = set(assignment).expect_err(assignment).to_string();
+        assert!(error.contains(message), "{assignment}: {error}");
+    }
+}
+
+#[test]
+fn the_seed_reaches_the_svd() {
+    let experiment = parse("dataset = \"demo\"\nseed = 5").unwrap();
+    assert_eq!(experiment.embedding.svd.seed, 5);
+    let experiment = experiment.with_seed(6);
+    assert_eq!((experiment.seed, experiment.embedding.svd.seed), (6, 6));
+}
+
+#[test]
+fn every_shipped_config_is_valid() {
+    for config in shipped::SHIPPED {
+        let experiment = Experiment::load(config.name.as_ref(), &[]).unwrap();
+        assert_eq!(experiment.name, config.name);
+    }
+}

@@ -1,0 +1,22 @@
+//! What a person writes: an experiment as TOML, and `--set` on top of it.
+//!
+//! A config is read once into a validated [`Experiment`]; nothing after that meets a raw value. Each key is declared once, as
+//! a [`Key`] with what it accepts and its default, and the same declaration answers for reading, for error messages and for
+//! the help of the command line. Every error names the key, the place (file and line, or the `--set` itself) and what would
+//! have been accepted.
+
+mod defaults;
+mod entries;
+mod error;
+mod experiment;
+mod keys;
+mod scalar;
+pub mod shipped;
+
+pub use defaults::{
+    DEFAULT_DEGREE_WEIGHTED, DEFAULT_METRICS, DEFAULT_NEGATIVE, DEFAULT_NORMALIZE, DEFAULT_RANK, DEFAULT_SEED,
+    DEFAULT_WINDOW,
+};
+pub use error::{ConfigError, Hint, Place};
+pub use experiment::Experiment;
+pub use keys::{KEYS, Key};

@@ -1,0 +1,68 @@
+//! One value of a config, and the names of the choices.
+
+use std::fmt;
+
+use toml::de::DeValue;
+
+use crate::model::embedding::Normalize;
+use crate::svd::{Method, Orthonormalize};
+
+/// The names of a choice.
+pub(super) type Names<T> = &'static [(&'static str, T)];
+
+pub(super) const NORMALIZE: Names<Normalize> = &[("row", Normalize::Row), ("symmetric", Normalize::Symmetric)];
+pub(super) const METHOD: Names<Method> = &[("subspace", Method::Subspace)];
+pub(super) const ORTHONORMALIZE: Names<Orthonormalize> =
+    &[("cholesky", Orthonormalize::Cholesky), ("qr", Orthonormalize::Qr)];
+
+/// The quoted name of a choice.
+pub(super) fn name_of<T: PartialEq>(names: Names<T>, choice: T) -> Option<String> {
+    names.iter().find(|(_, value)| *value == choice).map(|(name, _)| format!("{name:?}"))
+}
+
+/// A value as TOML has it, without its place and its lifetime.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Scalar {
+    Text(String),
+    Integer(i128),
+    Float(f64),
+    Boolean(bool),
+    List(Vec<Scalar>),
+    Table,
+    /// What no key accepts, by its name.
+    Other(&'static str),
+}
+
+impl Scalar {
+    pub fn new(value: &DeValue<'_>) -> Self {
+        match value {
+            DeValue::String(text) => Self::Text(text.to_string()),
+            DeValue::Integer(digits) => i128::from_str_radix(digits.as_str(), digits.radix())
+                .map_or(Self::Other("a number beyond all limits"), Self::Integer),
+            DeValue::Float(digits) => {
+                digits.as_str().parse().map_or(Self::Other("a number beyond all limits"), Self::Float)
+            }
+            DeValue::Boolean(value) => Self::Boolean(*value),
+            DeValue::Datetime(_) => Self::Other("a date or time"),
+            DeValue::Array(values) => Self::List(values.iter().map(|value| Self::new(value.get_ref())).collect()),
+            DeValue::Table(_) => Self::Table,
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Boolean(value) => write!(f, "{value}"),
+            Self::List(values) => {
+                let values: Vec<String> = values.iter().map(Self::to_string).collect();
+                write!(f, "[{}]", values.join(", "))
+            }
+            Self::Table => f.write_str("a table"),
+            Self::Other(name) => f.write_str(name),
+        }
+    }
+}

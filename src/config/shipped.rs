@@ -1,0 +1,53 @@
+//! The configs that are part of the binary, so that they run by name from anywhere.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// A config inside the binary.
+#[derive(Debug, Clone, Copy)]
+pub struct Shipped {
+    /// The name that `--config` takes.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// The config that runs when none is named.
+pub const DEFAULT: &str = "demo";
+
+/// All of them.
+pub const SHIPPED: &[Shipped] = &[Shipped { name: "demo", text: include_str!("../../configs/demo.toml") }];
+
+/// The text of the config called `name`.
+pub fn find(name: &str) -> Option<&'static str> {
+    SHIPPED.iter().find(|config| config.name == name).map(|config| config.text)
+}
+
+/// The names of all, quoted and separated by commas.
+pub fn names() -> String {
+    SHIPPED.iter().map(|config| format!("`{}`", config.name)).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether `config` is meant as a name: it has no folder in front and does not end in `.toml`.
+pub(super) fn is_name(config: &Path) -> bool {
+    config.file_name() == Some(config.as_os_str()) && config.extension() != Some(OsStr::new("toml"))
+}
+
+/// A word for those who wrote `demo.toml` and meant `demo`.
+pub(super) fn hint(path: &Path) -> String {
+    let shipped = path.file_stem().and_then(OsStr::to_str).filter(|stem| find(stem).is_some());
+    shipped.map_or_else(String::new, |name| format!(" (the shipped config is called `{name}`)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_paths_are_told_apart() {
+        assert!(is_name("demo".as_ref()));
+        for path in ["", "demo.toml", "./demo", "configs/demo", "/demo", "..", "demo/"] {
+            assert!(!is_name(path.as_ref()), "{path}");
+        }
+    }
+}

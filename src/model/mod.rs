@@ -1,0 +1,3 @@
+//! What the decomposition is for.
+
+pub mod embedding;

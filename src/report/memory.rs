@@ -1,0 +1,31 @@
+//! How much memory the process took.
+
+/// The most memory that the process has held at once, in bytes; `None` where the system does not tell.
+pub fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    parse(&status)
+}
+
+fn parse(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_line_of_the_high_water_mark() {
+        assert_eq!(parse("VmPeak:\t  9 kB\nVmHWM:\t  123 kB\nVmRSS:\t 7 kB\n"), Some(123 * 1024));
+        assert_eq!(parse("VmPeak:\t  9 kB\n"), None);
+        assert_eq!(parse("VmHWM:\t  many\n"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_has_a_peak() {
+        assert!(peak_bytes().is_some_and(|bytes| bytes > 100_000));
+    }
+}

@@ -1,0 +1,7 @@
+//! What a person sees: the table and the files of a run, and its progress while it runs.
+
+pub mod memory;
+pub mod metrics;
+pub mod output;
+pub mod progress;
+pub mod table;

@@ -1,0 +1,42 @@
+//! How far a run has come, for those who watch.
+
+use std::io::{IsTerminal, stderr};
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::svd::Progress;
+
+/// A bar on stderr. It is silent when stderr is no terminal or nobody wants it, and gone when it is dropped.
+#[derive(Debug)]
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar labelled with what is being computed.
+    pub fn new(label: &'static str, quiet: bool) -> Self {
+        let visible = !quiet && stderr().is_terminal();
+        let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {elapsed} {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(None, target).with_style(style).with_prefix(label);
+        Self(bar)
+    }
+
+    /// What the computation calls after each iteration.
+    pub fn callback(&self) -> Arc<Progress> {
+        let bar = self.0.clone();
+        Arc::new(move |done, of, residual| {
+            bar.set_length(of as u64);
+            if let Some(residual) = residual {
+                bar.set_message(format!("worst residual {residual:.1e}"));
+            }
+            bar.set_position(done as u64);
+        })
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

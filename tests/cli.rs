@@ -1,0 +1,128 @@
+//! What a person types, and what comes back.
+
+mod support;
+
+use serde_json::Value;
+
+use support::{assert_done, assert_refused, folder, names, run, small, text, write_config};
+
+#[test]
+fn without_arguments_the_demo_goes_to_its_own_folder() {
+    let folder = folder();
+    let output = small(folder.path(), &[]);
+    assert_done(&output);
+    let table = text(&output.stdout);
+    for word in ["dataset         demo", "5,000", "50,000", "workers         1", "auc", "valid", "test", "out/demo"] {
+        assert!(table.contains(word), "`{word}` is not in:\n{table}");
+    }
+    let expected = ["ids.txt", "left.npy", "metrics.json", "right.npy", "singular_values.npy"];
+    assert_eq!(names(&folder.path().join("out/demo")), expected);
+}
+
+#[test]
+fn a_config_of_ones_own_gives_its_name_to_the_folder() {
+    let folder = folder();
+    write_config(folder.path(), "dataset = \"demo\"\n[evaluate]\nmetrics = [\"hits@20\", \"ap\"]\n");
+    let output = small(folder.path(), &["--config=mine.toml", "--json"]);
+    assert_done(&output);
+    let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(metrics["config"], "mine");
+    let figures: Vec<&String> = metrics["stages"][0]["test"].as_object().unwrap().keys().collect();
+    assert_eq!(figures, ["hits@20", "ap"]);
+    assert!(folder.path().join("out/mine/metrics.json").is_file());
+}
+
+#[test]
+fn usage_errors_end_with_2() {
+    let folder = folder();
+    for (arguments, word) in [
+        (&["--workers=0"][..], "0 is not in 1..="),
+        (&["--workers=many"], "--workers"),
+        (&["--workers=-1"], "--workers"),
+        (&["--wrokers=2"], "--workers"),
+        (&["--seed=-1"], "--seed"),
+        (&["--transport=pigeons"], "--transport"),
+        (&["extra"], "extra"),
+        (&["--data=nowhere"], "--data nowhere: there is no such folder"),
+    ] {
+        assert_refused(&run(folder.path(), arguments), 2, &[word]);
+    }
+    assert!(names(folder.path()).is_empty(), "a refused run leaves nothing behind");
+}
+
+#[test]
+fn config_errors_end_with_2_and_name_the_place() {
+    let folder = folder();
+    for (content, message) in [
+        ("dataset = \"demo\"\n[embedding]\nwindw = 5\n", "unknown key `embedding.windw`: did you mean `window`?"),
+        ("dataset = \"demo\"\n[embedding]\nrank = -1\n", "`embedding.rank` is -1: expected a whole number from 1"),
+        ("dataset = \"demo\"\n[embedding]\nnegative = nan\n", "`embedding.negative` is NaN: expected a finite number"),
+        ("dataset = \"demo\"\n\nseed = [\n", "this is not valid TOML"),
+    ] {
+        write_config(folder.path(), content);
+        assert_refused(&run(folder.path(), &["--config", "mine.toml"]), 2, &["mine.toml:3: ", message]);
+    }
+    write_config(folder.path(), "seed = 1\n");
+    assert_refused(
+        &run(folder.path(), &["--config", "mine.toml"]),
+        2,
+        &["mine.toml: `dataset` is missing", "\"demo\""],
+    );
+    write_config(folder.path(), "dataset = \"karate\"\n");
+    assert_refused(
+        &run(folder.path(), &["--config", "mine.toml"]),
+        2,
+        &["mine.toml:1: `dataset` is \"karate\"", "\"demo\""],
+    );
+}
+
+#[test]
+fn a_config_that_does_not_exist_says_which_do() {
+    let folder = folder();
+    assert_refused(&run(folder.path(), &["--config", "domo"]), 2, &["`domo`", "shipped are `demo`", "./domo.toml"]);
+    assert_refused(
+        &run(folder.path(), &["--config", "demo.toml"]),
+        2,
+        &["cannot read the config demo.toml", "the shipped config is called `demo`", "because: "],
+    );
+}
+
+#[test]
+fn set_overrides_and_is_refused_like_a_file() {
+    let folder = folder();
+    let output = small(folder.path(), &["--json", "--set", "embedding.rank=3", "--set", "evaluate.metrics=[\"ap\"]"]);
+    assert_done(&output);
+    let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(metrics["stages"][0]["rank"], 3);
+    assert!(metrics["stages"][0]["test"].get("auc").is_none());
+
+    for (assignment, message) in [
+        ("embedding.rnk=3", "--set embedding.rnk=3: unknown key `embedding.rnk`: did you mean `rank`?"),
+        ("embedding.rank=few", "--set embedding.rank=few: `embedding.rank` is \"few\": expected a whole number"),
+        ("embedding.tolerance=0", "`embedding.tolerance` is 0: expected a finite number above 0"),
+        ("embedding.rank", "--set embedding.rank: expected key=value"),
+    ] {
+        assert_refused(&run(folder.path(), &["--set", assignment]), 2, &[message]);
+    }
+}
+
+#[test]
+fn a_rank_beyond_the_graph_is_a_config_error() {
+    let folder = folder();
+    let output = run(folder.path(), &["--set", "embedding.rank=5001"]);
+    assert_refused(&output, 2, &["cannot embed the nodes of `demo`", "because: ", "5001", "5000"]);
+}
+
+#[test]
+fn help_and_version_go_to_stdout() {
+    let folder = folder();
+    let help = run(folder.path(), &["--help"]);
+    assert_done(&help);
+    for word in ["--config", "--workers", "embedding.window", "Shipped configs: `demo`", "Exit codes"] {
+        assert!(text(&help.stdout).contains(word), "{word}");
+    }
+    assert!(!text(&help.stdout).contains("--transport"), "for tests alone");
+    let version = run(folder.path(), &["--version"]);
+    assert_done(&version);
+    assert_eq!(text(&version.stdout), format!("isvd-dist {}\n", env!("CARGO_PKG_VERSION")));
+}

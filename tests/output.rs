@@ -1,0 +1,136 @@
+//! What a run leaves behind, and what happens when it cannot.
+
+mod support;
+
+use std::fs;
+
+use serde_json::Value;
+
+use support::{SMALL, assert_done, assert_refused, folder, names, run, small, text};
+
+#[test]
+fn json_on_stdout_is_the_content_of_the_file() {
+    let folder = folder();
+    let output = small(folder.path(), &["--json", "--seed=7", "--out=results"]);
+    assert_done(&output);
+    let file = fs::read_to_string(folder.path().join("results/metrics.json")).unwrap();
+    assert_eq!(text(&output.stdout), file);
+
+    let metrics: Value = serde_json::from_str(&file).unwrap();
+    assert_eq!(metrics["config"], "demo");
+    assert_eq!(metrics["dataset"], "demo");
+    assert_eq!((&metrics["nodes"], &metrics["edges"]), (&Value::from(5_000), &Value::from(50_000)));
+    assert_eq!((&metrics["workers"], &metrics["processes"]), (&Value::from(1), &Value::from(1)));
+    assert_eq!(metrics["seed"], 7);
+    let stage = &metrics["stages"][0];
+    assert_eq!(stage["name"], "embedding");
+    assert_eq!(stage["rank"], 4);
+    assert!(stage["operator_columns"].as_u64().unwrap() > 0);
+    assert!(stage["iterations"].is_u64());
+    assert!(stage["max_relative_residual"].as_f64().unwrap() >= 0.0);
+    for split in ["valid", "test"] {
+        let auc = stage[split]["auc"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&auc), "{split} {auc}");
+    }
+    for part in ["load", "train", "evaluate", "total"] {
+        assert!(metrics["seconds"][part].as_f64().unwrap() >= 0.0, "{part}");
+    }
+    assert!(!cfg!(target_os = "linux") || metrics["peak_memory_bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn arrays_are_what_numpy_reads_and_ids_are_one_a_row() {
+    let folder = folder();
+    assert_done(&small(folder.path(), &["--out=results"]));
+    let open = |name: &str| {
+        let bytes = fs::read(folder.path().join("results").join(name)).unwrap();
+        let array = npyz::NpyFile::new(std::io::Cursor::new(bytes)).unwrap();
+        assert_eq!(array.dtype().descr(), "'<f4'");
+        assert_eq!(array.order(), npyz::Order::C);
+        let shape = array.shape().to_vec();
+        (shape, array.into_vec::<f32>().unwrap())
+    };
+    for name in ["left.npy", "right.npy"] {
+        let (shape, values) = open(name);
+        assert_eq!(shape, [5_000, 4], "{name}");
+        assert!(values.iter().all(|value| value.is_finite()), "{name}");
+    }
+    let (shape, values) = open("singular_values.npy");
+    assert_eq!(shape, [4]);
+    assert!(values.iter().all(|value| *value > 0.0));
+    let ids = fs::read_to_string(folder.path().join("results/ids.txt")).unwrap();
+    let ids: Vec<&str> = ids.lines().collect();
+    assert_eq!((ids.len(), ids[0], ids[4_999]), (5_000, "n0", "n4999"));
+}
+
+#[test]
+fn a_folder_that_takes_no_files_is_refused_before_anything_is_computed() {
+    let folder = folder();
+    fs::write(folder.path().join("file"), "").unwrap();
+    // Even the superuser cannot make a folder below a file, or in the list of processes.
+    let mut places = vec!["file", "file/below"];
+    if cfg!(target_os = "linux") {
+        places.push("/proc/results");
+    }
+    for out in places {
+        let words = ["cannot write into the folder", out, "--out", "because: "];
+        assert_refused(&run(folder.path(), &["--out", out]), 1, &words);
+    }
+}
+
+/// A limit on the size of files stands in for a full disk: writing fails half-way.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_disk_that_fills_up_leaves_the_earlier_result() {
+    let folder = folder();
+    assert_done(&small(folder.path(), &["--out=results"]));
+    let read = || {
+        let results = folder.path().join("results");
+        names(&results).into_iter().map(|name| (fs::read(results.join(&name)).unwrap(), name)).collect::<Vec<_>>()
+    };
+    let before = read();
+
+    let script = "trap '' XFSZ; ulimit -f 16; exec \"$@\"";
+    let output = std::process::Command::new("sh")
+        .current_dir(folder.path())
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_isvd-dist"), "--out=results", "--seed=9"])
+        .args(SMALL)
+        .output()
+        .unwrap();
+    assert_refused(&output, 1, &["cannot write results/left.npy", "no result in that folder was changed", "because: "]);
+    assert!(before == read(), "the earlier result changed");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stdout_that_takes_nothing_is_an_error_but_the_results_are_kept() {
+    let folder = folder();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_isvd-dist"))
+        .current_dir(folder.path())
+        .args(SMALL)
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_refused(&output, 1, &["cannot print the results on stdout", "out/demo", "because: "]);
+    assert!(folder.path().join("out/demo/metrics.json").is_file());
+}
+
+/// As in `isvd-dist | head -0`.
+#[test]
+#[cfg(unix)]
+fn a_reader_who_leaves_is_no_error() {
+    let folder = folder();
+    for arguments in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_isvd-dist"))
+            .current_dir(folder.path())
+            .args(SMALL)
+            .args(arguments)
+            .stdout(writer)
+            .output()
+            .unwrap();
+        assert_done(&output);
+    }
+}

@@ -1,0 +1,41 @@
+//! What the README tells people to write and to type is accepted by the program.
+
+use clap::Parser;
+use isvd_dist::cli::Arguments;
+use isvd_dist::config::Experiment;
+
+const README: &str = include_str!("../README.md");
+
+/// The contents of the fenced blocks of one language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let fence = format!("```{language}\n");
+    README.split(&fence).skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block).collect()
+}
+
+#[test]
+fn the_configs_are_complete() {
+    let configs = blocks("toml");
+    assert!(!configs.is_empty());
+    for config in configs {
+        Experiment::parse("readme", "README.md", config, &[]).unwrap();
+    }
+}
+
+#[test]
+fn the_commands_parse() {
+    let commands = blocks("sh").into_iter().flat_map(str::lines).filter(|line| line.starts_with("isvd-dist"));
+    let mut count = 0;
+    for command in commands {
+        let arguments = Arguments::try_parse_from(command.split_whitespace()).unwrap();
+        Experiment::load("demo".as_ref(), &arguments.set).unwrap();
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
+#[test]
+fn the_command_that_runs_all_tests_is_the_one_of_the_checks() {
+    let command = "cargo test --release";
+    assert!(README.contains(&format!("```sh\n{command}\n```")));
+    assert!(include_str!("../.ci/run").lines().any(|line| line.starts_with(command)));
+}

@@ -1,0 +1,60 @@
+//! The real binary, run in a folder, and what tests say about its answers.
+
+// Each test program uses a part of this.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::cargo::cargo_bin_cmd;
+use tempfile::TempDir;
+
+/// As little work as the program can be asked for.
+pub const SMALL: &[&str] = &["--workers=1", "--set=embedding.rank=4", "--set=embedding.iterations=1"];
+
+pub fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+pub fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = cargo_bin_cmd!("isvd-dist");
+    command.current_dir(folder).env_remove("ISVD_DATA").args(arguments);
+    command.output().unwrap()
+}
+
+pub fn small(folder: &Path, arguments: &[&str]) -> Output {
+    run(folder, &[SMALL, arguments].concat())
+}
+
+#[track_caller]
+pub fn assert_done(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "", "nothing but progress for a terminal goes to stderr");
+}
+
+#[track_caller]
+pub fn assert_refused(output: &Output, code: i32, words: &[&str]) {
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{message}");
+    assert_eq!(text(&output.stdout), "", "stdout is for results");
+    assert!(!message.contains("panicked"), "{message}");
+    for word in words {
+        assert!(message.contains(word), "`{word}` is not in: {message}");
+    }
+}
+
+pub fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+pub fn write_config(folder: &Path, content: &str) {
+    fs::write(folder.join("mine.toml"), content).unwrap();
+}
+
+pub fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
