@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::hint::black_box;
 use std::process::Command;
 
+use common::timing::clocked;
 use common::{graphs, timing};
 use isvd_dist::engine::multiply::{Rows, Scaling, Scratch, multiply_tiles, multiply_tiles_with};
 use isvd_dist::graph::{Sparse, Tiling};
@@ -25,9 +26,10 @@ fn main() {
     spmm("R-MAT", &rmat, COLS);
     spmm("R-MAT", &rmat, 200);
     orthonormalise();
+    build(&rmat);
     let mut block = panel();
     let fill = || fill_normal(2, stream::START_BLOCK, 0, PanelMut::new(NODES, COLS, &mut block));
-    timing::print("start block", &timing::by_turns(3, vec![("normal numbers, 64 columns", Box::new(fill))]));
+    timing::print("start block", &timing::by_turns(3, vec![("normal numbers, 64 columns", clocked(fill))]));
 }
 
 fn panel() -> Buffer {
@@ -41,7 +43,8 @@ fn spmm(name: &str, sparse: &Sparse, cols: usize) {
     fill_normal(1, stream::SYNTHETIC, 0, PanelMut::new(NODES, cols, &mut x));
     let rows = Rows::whole(Panel::new(NODES, cols, &x));
     let tiles = sparse.tiling().count();
-    let middle = tiles / 2;
+    let half = |t: &usize| (0..*t).map(|t| sparse.tile_nonzeros(t)).sum::<usize>() >= sparse.nonzeros() / 2;
+    let middle = (0..tiles).find(half).unwrap_or(tiles);
     let cut = sparse.tiling().rows_of(0..middle).end * cols;
     let y = RefCell::new(Buffer::zeroed(NODES * cols));
     let scratch = RefCell::new((Scratch::default(), Scratch::default()));
@@ -64,21 +67,44 @@ fn spmm(name: &str, sparse: &Sparse, cols: usize) {
     let dense = ndarray::ArrayView2::from_shape((NODES, cols), &x).expect("a panel without padding");
     let mut result = ndarray::Array2::<f32>::zeros((NODES, cols));
     let sprs = || {
-        result.fill(0.0);
-        sprs::prod::csr_mulacc_dense_rowmaj(csr.view(), dense, result.view_mut());
+        sprs_product(&csr, dense, &mut result);
     };
     let times = timing::by_turns(
         ROUNDS,
         vec![
-            ("SpMM, ours", Box::new(|| ours(Simd::best(), Scaling::default()))),
-            ("SpMM, ours, two threads", Box::new(two_threads)),
-            ("SpMM, ours, a diagonal on both sides", Box::new(|| ours(Simd::best(), both))),
-            ("SpMM, ours, portable", Box::new(|| ours(Simd::portable(), Scaling::default()))),
-            ("SpMM, sprs", Box::new(sprs)),
+            ("SpMM, ours", clocked(|| ours(Simd::best(), Scaling::default()))),
+            ("SpMM, ours, two threads", clocked(two_threads)),
+            ("SpMM, ours, a diagonal on both sides", clocked(|| ours(Simd::best(), both))),
+            ("SpMM, ours, portable", clocked(|| ours(Simd::portable(), Scaling::default()))),
+            ("SpMM, sprs", clocked(sprs)),
         ],
     );
     timing::print(&format!("{name} graph, {} non-zeros, {cols} columns", sparse.nonzeros()), &times);
     println!("two threads are {:.2} times one", times[0].best() / times[1].best());
+}
+
+fn build(sparse: &Sparse) {
+    let mut entries = Vec::with_capacity(sparse.nonzeros());
+    sparse.for_each(|row, col, _| entries.push((col as u32, row as u32)));
+    let weights = vec![0.5; entries.len()];
+    let tiles = |values| drop(black_box(Sparse::from_triplets(NODES, NODES, entries.clone(), values)));
+    let times = timing::by_turns(
+        3,
+        vec![
+            ("pattern", clocked(|| tiles(None))),
+            ("weighted", clocked(|| tiles(Some(weights.clone())))),
+            ("pairs mirrored", clocked(|| drop(black_box(Sparse::symmetric_from_pairs(NODES, entries.clone(), None))))),
+        ],
+    );
+    timing::print(&format!("tiles from {} entries", entries.len()), &times);
+    println!("{:.2} bytes a non-zero", sparse.bytes() as f64 / sparse.nonzeros() as f64);
+}
+
+/// Apart from everything else, so that the compiler optimises it the same whatever else is measured.
+#[inline(never)]
+fn sprs_product(csr: &sprs::CsMatI<f32, u32>, x: ndarray::ArrayView2<f32>, y: &mut ndarray::Array2<f32>) {
+    y.fill(0.0);
+    sprs::prod::csr_mulacc_dense_rowmaj(csr.view(), x, y.view_mut());
 }
 
 fn to_sprs(sparse: &Sparse) -> sprs::CsMatI<f32, u32> {
@@ -141,10 +167,10 @@ fn orthonormalise() {
     let mut times = timing::by_turns(
         ROUNDS,
         vec![
-            ("Cholesky, ours (f64 Gram, factor, apply)", Box::new(cholesky)),
-            ("  its Gram matrix", Box::new(|| drop(black_box(gram_of_tiles())))),
-            ("  its product with the inverse", Box::new(|| apply(&upper_ones()))),
-            ("Householder, ours (f64 tree, apply)", Box::new(householder)),
+            ("Cholesky, ours (f64 Gram, factor, apply)", clocked(cholesky)),
+            ("  its Gram matrix", clocked(|| drop(black_box(gram_of_tiles())))),
+            ("  its product with the inverse", clocked(|| apply(&upper_ones()))),
+            ("Householder, ours (f64 tree, apply)", clocked(householder)),
         ],
     );
     times.extend(numpy("float32"));

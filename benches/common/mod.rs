@@ -1,4 +1,5 @@
 //! What the benchmarks share.
+#![allow(dead_code)] // Each benchmark uses its own part.
 
 pub mod graphs;
 pub mod timing;

@@ -27,18 +27,27 @@ impl Times {
     }
 }
 
-/// A name and what to time.
-pub type Contender<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+/// A name, and what runs once and says how many seconds it took.
+pub type Contender<'a> = (&'a str, Box<dyn FnMut() -> f64 + 'a>);
+
+/// Lets the clock run around the whole of `run`.
+pub fn clocked<'a>(mut run: impl FnMut() + 'a) -> Box<dyn FnMut() -> f64 + 'a> {
+    Box::new(move || {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64()
+    })
+}
 
 /// Runs all contenders once to warm up, then `rounds` times by turns.
 pub fn by_turns(rounds: usize, mut contenders: Vec<Contender>) -> Vec<Times> {
-    contenders.iter_mut().for_each(|(_, run)| run());
+    for (_, run) in &mut contenders {
+        run();
+    }
     let mut times: Vec<Times> = contenders.iter().map(|(name, _)| Times::measured(name, vec![])).collect();
     for _ in 0..rounds {
         for ((_, run), times) in contenders.iter_mut().zip(&mut times) {
-            let start = Instant::now();
-            run();
-            times.runs.push(start.elapsed().as_secs_f64());
+            times.runs.push(run());
         }
     }
     times

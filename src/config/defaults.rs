@@ -5,6 +5,8 @@ use crate::model::embedding::Normalize;
 pub const DEFAULT_SEED: u64 = 1;
 /// The longest walk, C.
 pub const DEFAULT_WINDOW: usize = 5;
+/// The longest walk that a config may ask for: every step is a product, and an operator of the dataflow.
+pub const MOST_STEPS: u32 = 1000;
 /// The weight of the non-edges, λ.
 pub const DEFAULT_NEGATIVE: f64 = 0.02;
 /// How the adjacency becomes a walk.

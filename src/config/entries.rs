@@ -1,7 +1,7 @@
 //! The entries of a config, each with its place, before they become an experiment.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use toml::de::{DeTable, DeValue};
 
@@ -100,11 +100,11 @@ impl Entries {
         }
     }
 
-    /// A whole number from `least` to the largest `u32`: node numbers are `u32`, so nothing that is counted exceeds it.
-    pub fn count(&self, key: &Key, least: u32) -> Result<Option<usize>, ConfigError> {
+    /// A whole number in `range`. Node numbers are `u32`, so nothing that is counted exceeds that.
+    pub fn count(&self, key: &Key, range: RangeInclusive<u32>) -> Result<Option<usize>, ConfigError> {
         self.get(key, |value| match *value {
-            Scalar::Integer(count) if (i128::from(least)..=i128::from(u32::MAX)).contains(&count) => {
-                usize::try_from(count).ok()
+            Scalar::Integer(count) => {
+                u32::try_from(count).ok().filter(|count| range.contains(count)).map(|count| count as usize)
             }
             _ => None,
         })

@@ -80,16 +80,16 @@ impl Experiment {
 
 fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigError> {
     let svd = svd::Options {
-        rank: entries.count(&keys::RANK, 1)?.unwrap_or(DEFAULT_RANK),
-        oversample: entries.count(&keys::OVERSAMPLE, 0)?,
-        iterations: entries.count(&keys::ITERATIONS, 0)?.unwrap_or(svd::DEFAULT_ITERATIONS),
+        rank: entries.count(&keys::RANK, 1..=u32::MAX)?.unwrap_or(DEFAULT_RANK),
+        oversample: entries.count(&keys::OVERSAMPLE, 0..=u32::MAX)?,
+        iterations: entries.count(&keys::ITERATIONS, 0..=u32::MAX)?.unwrap_or(svd::DEFAULT_ITERATIONS),
         tolerance: entries.number(&keys::TOLERANCE, |tolerance| tolerance > 0.0)?,
         seed,
         method: entries.choice(&keys::METHOD, scalar::METHOD)?.unwrap_or_default(),
         orthonormalize: entries.choice(&keys::ORTHONORMALIZE, scalar::ORTHONORMALIZE)?.unwrap_or_default(),
     };
     Ok(embedding::Options {
-        window: entries.count(&keys::WINDOW, 1)?.unwrap_or(DEFAULT_WINDOW),
+        window: entries.count(&keys::WINDOW, 1..=MOST_STEPS)?.unwrap_or(DEFAULT_WINDOW),
         negative: entries.number(&keys::NEGATIVE, |negative| negative >= 0.0)?.unwrap_or(DEFAULT_NEGATIVE),
         normalize: entries.choice(&keys::NORMALIZE, scalar::NORMALIZE)?.unwrap_or(DEFAULT_NORMALIZE),
         degree_weighted: entries.get(&keys::DEGREE_WEIGHTED, boolean)?.unwrap_or(DEFAULT_DEGREE_WEIGHTED),

@@ -56,7 +56,7 @@ pub(super) const SEED: Key = Key {
 pub(super) const WINDOW: Key = Key {
     path: "embedding.window",
     about: "the longest walk, C",
-    accepts: "a whole number from 1 to 4294967295",
+    accepts: "a whole number from 1 to 1000",
     default: || Some(DEFAULT_WINDOW.to_string()),
 };
 pub(super) const NEGATIVE: Key = Key {
@@ -73,7 +73,7 @@ pub(super) const NORMALIZE: Key = Key {
 };
 pub(super) const DEGREE_WEIGHTED: Key = Key {
     path: "embedding.degree_weighted",
-    about: "multiply the walks by √degree on the right",
+    about: "weigh walks by the degree they end at: √degree beside a symmetric T, degree beside a row-normalised",
     accepts: "true or false",
     default: || Some(DEFAULT_DEGREE_WEIGHTED.to_string()),
 };

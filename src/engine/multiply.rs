@@ -1,18 +1,16 @@
 //! The product of a sparse matrix with a panel, for a run of tiles, on one thread.
 //!
-//! Threads share the memory bus, so what counts is how often panels come from memory. Tiles are taken in groups whose rows of
-//! the result stay in a cache; a group goes over all strips before the next group starts, so the result comes from memory once
-//! and the panel once a group. Wide panels are handled a block of columns at a time, and each block fits as well as a narrow
-//! panel does.
+//! Threads share the memory bus, so what counts is how often panels come from memory, and how. All tiles go over one strip
+//! before the next strip starts: the strip's rows of the panel, which are picked at random, come from memory once and are
+//! picked from a cache that threads share, while the result streams by in order. (Keeping groups of tiles in the cache
+//! instead moves fewer bytes, but at random: it took a third longer.) Wide panels are handled a block of columns at a time, so
+//! that each block fits the cache as a narrow panel does.
 
 use std::ops::Range;
 
 use crate::graph::Sparse;
 use crate::kernel::spmm::{Factors, Start, blocks, multiply_columns};
 use crate::kernel::{Buffer, Panel, PanelMut, Simd, stride};
-
-/// Rows of the result that a group of tiles covers: with 64 columns they take 12 MiB.
-const GROUP_ROWS: usize = 48 << 10;
 
 /// The rows of a whole panel, in consecutive segments as their owners hold them.
 #[derive(Clone, Debug)]
@@ -147,32 +145,28 @@ pub fn multiply_tiles_with(
     assert!(scaling.right.is_none_or(|d| d.len() == sparse.cols()), "one factor a column");
 
     let strips = join_strips(sparse, x, &mut scratch.joined);
-    let group = (GROUP_ROWS / tiling.tile_rows()).max(1);
-    for first in tiles.clone().step_by(group) {
-        let group = first..tiles.end.min(first + group);
-        for columns in blocks(cols) {
-            for (strip, strip_rows) in strips.iter().enumerate() {
-                for tile in group.clone() {
-                    let range = tiling.range(tile);
-                    let place = (range.start - rows.start) * width..(range.end - rows.start) * width;
-                    let start = match add {
-                        _ if strip > 0 => Start::Accumulate,
-                        None => Start::Zero,
-                        Some(Add { beta, diagonal, panel }) => Start::Add {
-                            beta,
-                            diagonal: diagonal.map(|d| &d[range.clone()]),
-                            panel: Panel::new(range.len(), cols, &panel[place.clone()]),
-                        },
-                    };
-                    let factors = Factors {
-                        alpha: scaling.alpha,
-                        left: scaling.left.map(|d| &d[range.clone()]),
-                        right: scaling.right.map(|d| &d[sparse.strip_range(strip)]),
-                    };
-                    let y = PanelMut::new(range.len(), cols, &mut y[place]);
-                    let x = Panel::new(sparse.strip_range(strip).len(), cols, strip_rows);
-                    multiply_columns(simd, sparse.cell(tile, strip), x, &factors, start, y, columns.clone());
-                }
+    for columns in blocks(cols) {
+        for (strip, strip_rows) in strips.iter().enumerate() {
+            let x = Panel::new(sparse.strip_range(strip).len(), cols, strip_rows);
+            for tile in tiles.clone() {
+                let range = tiling.range(tile);
+                let place = (range.start - rows.start) * width..(range.end - rows.start) * width;
+                let start = match add {
+                    _ if strip > 0 => Start::Accumulate,
+                    None => Start::Zero,
+                    Some(Add { beta, diagonal, panel }) => Start::Add {
+                        beta,
+                        diagonal: diagonal.map(|d| &d[range.clone()]),
+                        panel: Panel::new(range.len(), cols, &panel[place.clone()]),
+                    },
+                };
+                let factors = Factors {
+                    alpha: scaling.alpha,
+                    left: scaling.left.map(|d| &d[range.clone()]),
+                    right: scaling.right.map(|d| &d[sparse.strip_range(strip)]),
+                };
+                let y = PanelMut::new(range.len(), cols, &mut y[place]);
+                multiply_columns(simd, sparse.cell(tile, strip), x, &factors, start, y, columns.clone());
             }
         }
     }

@@ -137,7 +137,9 @@ pub fn factor(gram: &[f64], order: usize, shift: f64, drop_below: f64) -> Result
 /// If `gram` has another size.
 pub fn scale_to_unit(gram: &mut [f64], order: usize) -> Vec<f64> {
     assert_eq!(gram.len(), order * order, "a matrix of order {order}");
-    let inverse = |square: f64| if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() };
+    let inverse = |square: f64| {
+        if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
+    };
     let scale: Vec<f64> = (0..order).map(|j| inverse(gram[j * order + j])).collect();
     for (row, s) in gram.chunks_exact_mut(order.max(1)).zip(&scale) {
         row.iter_mut().zip(&scale).for_each(|(x, t)| *x *= s * t);

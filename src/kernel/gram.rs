@@ -1,18 +1,20 @@
 //! `AᵀA` and `AᵀB` in f64.
 //!
 //! Products of f32 numbers are exact in f64, so a Gram matrix of f32 panels squares the condition number without losing what
-//! f32 held. Rows are converted a few at a time into column groups of four that fit the first cache, and 4 × 12 sums are kept
-//! in registers. Only one triangle is computed, so it costs about as much as a full product in f32.
+//! f32 held. Rows are converted a few at a time, to stay in the first cache, and 6 × 8 sums are kept in registers. Only one
+//! triangle is computed, so it costs about as much as a full product in f32.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 
-use super::{Panel, Simd};
+use super::{LANES, Panel, Simd, stride};
 
 /// Rows converted at a time.
-const CHUNK: usize = 128;
-/// Columns in a group.
-const GROUP: usize = 4;
+const CHUNK: usize = 64;
+/// Columns of the left factor whose sums are kept at a time.
+const LEFT: usize = 6;
+/// Columns of the right factor whose sums are kept at a time.
+const RIGHT: usize = LANES;
 
 /// Scratch space of [`gram`] and [`cross_gram`]; keep one and use it again.
 #[derive(Clone, Debug, Default)]
@@ -37,20 +39,21 @@ pub fn gram(a: Panel, out: &mut [f64], scratch: &mut Scratch) {
 pub fn gram_with(simd: Simd, a: Panel, out: &mut [f64], scratch: &mut Scratch) {
     let cols = a.cols();
     assert_eq!(out.len(), cols * cols, "a Gram matrix of {cols} columns");
-    let groups = cols.div_ceil(GROUP);
+    let width = stride(cols);
     let Scratch { left, sums, .. } = scratch;
-    reset(sums, groups * groups * GROUP * GROUP);
-    left.resize(groups * GROUP * CHUNK, 0.0);
+    reset(sums, cols * width);
+    left.resize(CHUNK * pitch(width), 0.0);
     for first in (0..a.rows()).step_by(CHUNK) {
         let rows = CHUNK.min(a.rows() - first);
-        convert(a, first, rows, groups, left);
-        for i in 0..groups {
-            multiply_group(simd, left, left, i, i..groups, groups, rows, sums);
+        let left = convert(simd, a, first, rows, left);
+        for i in (0..cols).step_by(LEFT) {
+            let columns = i..cols.min(i + LEFT);
+            multiply_block(simd, left, left, columns, i / RIGHT * RIGHT, sums);
         }
     }
     for i in 0..cols {
         for j in i..cols {
-            let sum = sums[place(i, j, groups)];
+            let sum = sums[i * width + j];
             (out[i * cols + j], out[j * cols + i]) = (sum, sum);
         }
     }
@@ -71,29 +74,22 @@ pub fn cross_gram(a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
 pub fn cross_gram_with(simd: Simd, a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
     assert_eq!(a.rows(), b.rows(), "panels of a cross Gram matrix have the same rows");
     assert_eq!(out.len(), a.cols() * b.cols(), "a cross Gram matrix of {} × {} columns", a.cols(), b.cols());
-    let (a_groups, b_groups) = (a.cols().div_ceil(GROUP), b.cols().div_ceil(GROUP));
+    let width = b.stride();
     let Scratch { left, right, sums } = scratch;
-    reset(sums, a_groups * b_groups * GROUP * GROUP);
-    left.resize(a_groups * GROUP * CHUNK, 0.0);
-    right.resize(b_groups * GROUP * CHUNK, 0.0);
+    reset(sums, a.cols() * width);
+    left.resize(CHUNK * pitch(a.stride()), 0.0);
+    right.resize(CHUNK * pitch(width), 0.0);
     for first in (0..a.rows()).step_by(CHUNK) {
         let rows = CHUNK.min(a.rows() - first);
-        convert(a, first, rows, a_groups, left);
-        convert(b, first, rows, b_groups, right);
-        for i in 0..a_groups {
-            multiply_group(simd, left, right, i, 0..b_groups, b_groups, rows, sums);
+        let left = convert(simd, a, first, rows, left);
+        let right = convert(simd, b, first, rows, right);
+        for i in (0..a.cols()).step_by(LEFT) {
+            multiply_block(simd, left, right, i..a.cols().min(i + LEFT), 0, sums);
         }
     }
-    for i in 0..a.cols() {
-        for j in 0..b.cols() {
-            out[i * b.cols() + j] = sums[place(i, j, b_groups)];
-        }
+    for (to, from) in out.chunks_exact_mut(b.cols().max(1)).zip(sums.chunks_exact(width.max(1))) {
+        to.copy_from_slice(&from[..b.cols()]);
     }
-}
-
-/// Where the sum of columns `i` and `j` is kept: 4 × 4 blocks, row-major inside.
-fn place(i: usize, j: usize, right_groups: usize) -> usize {
-    ((i / GROUP) * right_groups + j / GROUP) * GROUP * GROUP + (i % GROUP) * GROUP + j % GROUP
 }
 
 fn reset(values: &mut Vec<f64>, len: usize) {
@@ -101,52 +97,70 @@ fn reset(values: &mut Vec<f64>, len: usize) {
     values.resize(len, 0.0);
 }
 
-/// Rows `first..first + rows` in f64, group after group of four columns, each row-major.
-fn convert(a: Panel, first: usize, rows: usize, groups: usize, out: &mut [f64]) {
-    let stride = a.stride();
-    for row in 0..rows {
-        let entries = &a.data()[(first + row) * stride..][..groups * GROUP];
-        for (group, four) in entries.chunks_exact(GROUP).enumerate() {
-            let to = &mut out[(group * CHUNK + row) * GROUP..][..GROUP];
-            to.iter_mut().zip(four).for_each(|(t, &f)| *t = f64::from(f));
-        }
+/// Entries from one converted row to the next: an odd number of cache lines, so that a column does not crowd a few cache sets.
+const fn pitch(width: usize) -> usize {
+    ((width / LANES) | 1) * LANES
+}
+
+/// Converted rows, padding included.
+#[derive(Clone, Copy)]
+struct Chunk<'a> {
+    rows: usize,
+    width: usize,
+    /// `rows` rows that are [`pitch`]`(width)` entries apart.
+    data: &'a [f64],
+}
+
+/// Rows `first..first + rows` in f64.
+fn convert<'a>(simd: Simd, a: Panel, first: usize, rows: usize, out: &'a mut [f64]) -> Chunk<'a> {
+    let width = a.stride();
+    let from = &a.data()[first * width..(first + rows) * width];
+    #[cfg(target_arch = "x86_64")]
+    if simd.is_fast() {
+        // SAFETY: `simd` proves that AVX2 and FMA are there.
+        unsafe { avx2::convert(from, width, out) };
+        return Chunk { rows, width, data: out };
+    }
+    let _ = simd;
+    convert_rows(from, width, out);
+    Chunk { rows, width, data: out }
+}
+
+#[inline(always)]
+fn convert_rows(from: &[f32], width: usize, out: &mut [f64]) {
+    for (f, t) in from.chunks_exact(width.max(1)).zip(out.chunks_exact_mut(pitch(width))) {
+        t.iter_mut().zip(f).for_each(|(t, &f)| *t = f64::from(f));
     }
 }
 
-/// Adds the products of column group `i` of `left` with the groups `js` of `right` to the sums.
-#[allow(clippy::too_many_arguments)]
-fn multiply_group(
+/// Adds the products of `columns` of `left` (at most [`LEFT`]) with the columns of `right` from `from` on to the sums, which are
+/// as wide as `right`.
+fn multiply_block(
     simd: Simd,
-    left: &[f64],
-    right: &[f64],
-    i: usize,
-    js: std::ops::Range<usize>,
-    right_groups: usize,
-    rows: usize,
+    left: Chunk,
+    right: Chunk,
+    columns: std::ops::Range<usize>,
+    from: usize,
     sums: &mut [f64],
 ) {
-    let a = &left[i * CHUNK * GROUP..][..rows * GROUP];
-    let block = GROUP * GROUP;
-    let sums = &mut sums[(i * right_groups + js.start) * block..(i * right_groups + js.end) * block];
-    let right = &right[js.start * CHUNK * GROUP..js.end * CHUNK * GROUP];
+    assert!(columns.end <= left.width && columns.end * right.width <= sums.len() && left.rows == right.rows);
+    assert!(left.rows * pitch(left.width) <= left.data.len() && right.rows * pitch(right.width) <= right.data.len());
     #[cfg(target_arch = "x86_64")]
     if simd.is_fast() {
-        // SAFETY: `simd` proves that AVX2 and FMA are there; `a` holds `rows` rows, and `right` and `sums` as many groups.
-        unsafe { avx2::multiply_group(a, right, rows, sums) };
+        for j in (from..right.width).step_by(RIGHT) {
+            // SAFETY: `simd` proves that AVX2 and FMA are there; the columns lie inside of the chunks and the sums.
+            unsafe { avx2::multiply(left, right, columns.clone(), j, sums) };
+        }
         return;
     }
     let _ = simd;
-    for (b, sums) in right.chunks_exact(CHUNK * GROUP).zip(sums.chunks_exact_mut(block)) {
-        let mut block = [[0.0f64; GROUP]; GROUP];
-        block.as_flattened_mut().copy_from_slice(sums);
-        for (x, y) in a.chunks_exact(GROUP).zip(b.chunks_exact(GROUP)) {
-            for p in 0..GROUP {
-                for q in 0..GROUP {
-                    block[p][q] += x[p] * y[q];
-                }
-            }
+    for i in columns {
+        let sums = &mut sums[i * right.width..(i + 1) * right.width];
+        for (x, y) in
+            left.data.chunks_exact(pitch(left.width)).zip(right.data.chunks_exact(pitch(right.width))).take(left.rows)
+        {
+            sums[from..].iter_mut().zip(&y[from..]).for_each(|(s, y)| *s += x[i] * y);
         }
-        sums.copy_from_slice(block.as_flattened());
     }
 }
 

@@ -1,9 +1,11 @@
 //! Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, 2011).
 //!
 //! A number is a function of (seed, stream, row, column) and of nothing else, so whoever owns a row draws the same numbers
-//! for it. Only exactly rounded operations and [`libm`] are used, so they are also the same on every platform.
+//! for it. Only exactly rounded operations are used, so the numbers are also the same on every platform.
 
-use super::PanelMut;
+mod gauss;
+
+use super::{LANES, PanelMut, Simd};
 
 /// What random numbers are for. Two purposes with the same seed never share numbers.
 pub mod stream {
@@ -28,7 +30,7 @@ pub mod stream {
 }
 
 /// The Philox4x32-10 block function: four random words for a counter and a key.
-#[inline]
+#[inline(always)]
 pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let [mut c0, mut c1, mut c2, mut c3] = counter;
     let [mut k0, mut k1] = key;
@@ -42,7 +44,7 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
-#[inline]
+#[inline(always)]
 fn words(seed: u64, stream: u32, row: u64, block: u32) -> [u32; 4] {
     philox([row as u32, (row >> 32) as u32, block, stream], [seed as u32, (seed >> 32) as u32])
 }
@@ -61,38 +63,66 @@ pub fn uniform(seed: u64, stream: u32, row: u64, col: u32) -> f64 {
 }
 
 /// A standard normal number.
+///
+/// Columns come eight at a time from four Philox blocks: a block gives the radius and the angle of columns `c` and `c + 4`, and
+/// two words that are not used.
 pub fn normal(seed: u64, stream: u32, row: u64, col: u32) -> f32 {
-    four_normals(seed, stream, row, col / 4)[(col % 4) as usize]
+    let lane = col % LANES as u32;
+    let [radius, angle, ..] = words(seed, stream, row, pair_counter(col / LANES as u32, lane % PAIRS as u32));
+    let ([cos], [sin]) = gauss::box_muller(&[radius], &[angle]);
+    if lane < PAIRS as u32 { cos } else { sin }
 }
 
 /// Fills a panel with standard normal numbers; its first row is row `first_row` of the whole. Padding becomes zero.
-pub fn fill_normal(seed: u64, stream: u32, first_row: u64, mut out: PanelMut) {
+pub fn fill_normal(seed: u64, stream: u32, first_row: u64, out: PanelMut) {
+    fill_normal_with(Simd::best(), seed, stream, first_row, out);
+}
+
+/// [`fill_normal`] with the given instructions; the bits are the same.
+pub fn fill_normal_with(simd: Simd, seed: u64, stream: u32, first_row: u64, out: PanelMut) {
+    #[cfg(target_arch = "x86_64")]
+    if simd.is_fast() {
+        // SAFETY: `simd` proves that AVX2 is there.
+        unsafe { fill_avx2(seed, stream, first_row, out) };
+        return;
+    }
+    let _ = simd;
+    fill(seed, stream, first_row, out);
+}
+
+/// # Safety
+/// AVX2 must be there.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn fill_avx2(seed: u64, stream: u32, first_row: u64, out: PanelMut) {
+    fill(seed, stream, first_row, out);
+}
+
+#[inline(always)]
+fn fill(seed: u64, stream: u32, first_row: u64, mut out: PanelMut) {
     let (rows, cols, stride) = (out.rows(), out.cols(), out.stride());
     for i in 0..rows {
-        let row = &mut out.data_mut()[i * stride..(i + 1) * stride];
-        for (block, four) in row[..cols].chunks_mut(4).enumerate() {
-            let drawn = four_normals(seed, stream, first_row + i as u64, block as u32);
-            four.copy_from_slice(&drawn[..four.len()]);
+        let entries = &mut out.data_mut()[i * stride..(i + 1) * stride];
+        for (group, eight) in entries.chunks_exact_mut(LANES).enumerate() {
+            let (mut radius, mut angle) = ([0; PAIRS], [0; PAIRS]);
+            for pair in 0..PAIRS {
+                let counter = pair_counter(group as u32, pair as u32);
+                [radius[pair], angle[pair], ..] = words(seed, stream, first_row + i as u64, counter);
+            }
+            let (cosines, sines) = gauss::box_muller(&radius, &angle);
+            eight[..PAIRS].copy_from_slice(&cosines);
+            eight[PAIRS..].copy_from_slice(&sines);
         }
-        row[cols..].fill(0.0);
+        entries[cols..].fill(0.0);
     }
 }
 
-/// The normal numbers of columns `4·block..4·block + 4`: one Philox block, two Box–Muller pairs.
-#[inline]
-fn four_normals(seed: u64, stream: u32, row: u64, block: u32) -> [f32; 4] {
-    let [a, b, c, d] = words(seed, stream, row, block);
-    let ((w, x), (y, z)) = (box_muller(a, b), box_muller(c, d));
-    [w, x, y, z]
-}
+/// Box–Muller pairs in a group of columns.
+const PAIRS: usize = LANES / 2;
 
-#[inline]
-fn box_muller(radius: u32, angle: u32) -> (f32, f32) {
-    const UNIT: f64 = 1.0 / (1u64 << 32) as f64;
-    // The half keeps the logarithm away from zero; the radius is at most 6.8.
-    let radius = libm::sqrt(-2.0 * libm::log((f64::from(radius) + 0.5) * UNIT));
-    let (sin, cos) = libm::sincos(f64::from(angle) * (std::f64::consts::TAU * UNIT));
-    ((radius * cos) as f32, (radius * sin) as f32)
+#[inline(always)]
+fn pair_counter(group: u32, pair: u32) -> u32 {
+    group * PAIRS as u32 + pair
 }
 
 #[cfg(test)]
@@ -144,6 +174,9 @@ mod tests {
         for cols in [1, 3, 4, 13] {
             let mut data = vec![f32::NAN; 5 * crate::kernel::stride(cols)];
             fill_normal(11, 2, 1 << 33, PanelMut::new(5, cols, &mut data));
+            let mut portable = vec![f32::NAN; data.len()];
+            fill_normal_with(Simd::portable(), 11, 2, 1 << 33, PanelMut::new(5, cols, &mut portable));
+            assert_eq!(data, portable);
             for i in 0..5 {
                 for (j, &x) in
                     data[i * crate::kernel::stride(cols)..].iter().take(crate::kernel::stride(cols)).enumerate()

@@ -48,10 +48,13 @@ pub enum Start<'a> {
     },
 }
 
-/// The blocks of at most [`BLOCK`] columns that a panel of `cols` columns is handled in, padding included.
+/// The blocks of at most [`BLOCK`] columns that a panel of `cols` columns is handled in, padding included: as few as possible,
+/// and of nearly the same width.
 pub fn blocks(cols: usize) -> impl Iterator<Item = Range<usize>> {
-    let stride = super::stride(cols);
-    (0..stride).step_by(BLOCK).map(move |start| start..stride.min(start + BLOCK))
+    let groups = cols.div_ceil(LANES);
+    let count = (groups * LANES).div_ceil(BLOCK);
+    let end = move |block: usize| (block * groups).div_ceil(count.max(1)) * LANES;
+    (0..count).map(move |block| end(block)..end(block + 1))
 }
 
 /// `y = start + alpha · diag(left) · cell · diag(right) · x`, where `x` is the strip's rows and `y` the tile's.

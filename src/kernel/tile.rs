@@ -80,7 +80,9 @@ impl Tile {
     /// at least one strip, which is empty when there are no columns.
     pub fn new(height: usize, cols: usize, width: usize, parts: Parts) -> Result<Self, TileError> {
         let Parts { starts, rows, counts, columns, values } = parts;
-        let lengths = |fits: bool, what| if fits { Ok(()) } else { Err(TileError::Lengths { what }) };
+        let lengths = |fits: bool, what| {
+            if fits { Ok(()) } else { Err(TileError::Lengths { what }) }
+        };
         if columns.len() > u32::MAX as usize {
             return Err(TileError::TooMany { nonzeros: columns.len() });
         }

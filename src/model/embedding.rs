@@ -12,11 +12,6 @@ use crate::graph::{Graph, GraphError, Import};
 use crate::matrix::{Matrix, MatrixError};
 use crate::svd::{self, Progress, SvdError};
 
-/// The window when nothing else is said.
-pub const DEFAULT_WINDOW: usize = 5;
-/// λ when nothing else is said.
-pub const DEFAULT_NEGATIVE: f64 = 0.02;
-
 /// The matrix to embed with, and how to decompose it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {

@@ -23,3 +23,105 @@ mod program;
 
 pub use count::Count;
 pub use program::{Action, Diagonal, Epilogue, Piece, Program, Side, SparseRole, Step, Term, Value};
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::graph::Sparse;
+    use crate::matrix::{Dense, Matrix};
+
+    /// A directed ring of four nodes with a chord.
+    fn ring() -> Matrix {
+        let edges = vec![(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)];
+        Matrix::sparse("A", Arc::new(Sparse::from_triplets(4, 4, edges, None).unwrap()))
+    }
+
+    fn diagonal(name: &str) -> Matrix {
+        Matrix::diagonal(name, vec![0.5, 1.0, 1.0, 1.0]).unwrap()
+    }
+
+    fn text(matrix: &Matrix, side: Side) -> String {
+        Program::compile(matrix, side).to_string()
+    }
+
+    #[test]
+    fn the_embedding_matrix_is_one_product_a_power() {
+        let a = ring();
+        let t = &diagonal("d") * &a;
+        let m = t.polynomial(&[0.0, 0.5, 0.25, 0.25]) - (Matrix::ones(4, 4) - &a) * 0.5;
+        // A·G serves the first step of the walk and the edges in the last term.
+        let plain = "v1 = spmm A·G\n\
+                     v2 = add 0.25·G + 0.25·d·v1\n\
+                     v3 = spmm d·A·v2 + 0.5·G\n\
+                     v4 = spmm d·A·v3 + 0.5·v1\n\
+                     v5 = column-sums 1ᵀ·G\n\
+                     v6 = rank-one -0.5·1·v5 + v4\n\
+                     answer v6";
+        assert_eq!(text(&m, Side::Plain), plain);
+        let transposed = "v1 = spmm 0.25·Aᵀ·d·G + 0.25·G\n\
+                          v2 = spmm Aᵀ·d·v1 + 0.5·G\n\
+                          v3 = spmm Aᵀ·d·v2\n\
+                          v4 = column-sums 1ᵀ·G\n\
+                          v5 = rank-one -0.5·1·v4 + v3\n\
+                          v6 = spmm 0.5·Aᵀ·G + v5\n\
+                          answer v6";
+        assert_eq!(text(&m, Side::Transposed), transposed);
+    }
+
+    #[test]
+    fn what_is_shared_is_computed_once() {
+        let a = ring();
+        let squared = &a * &a;
+        assert_eq!(Program::compile(&(&squared + &squared * 2.0), Side::Plain).steps().len(), 2);
+        assert_eq!(
+            text(&(a.pow(2) + a.pow(3)), Side::Plain),
+            "v1 = spmm A·G\nv2 = spmm A·v1\nv3 = spmm A·v2 + v2\nanswer v3"
+        );
+        let mut doubled = a;
+        for _ in 0..200 {
+            doubled = &doubled + &doubled;
+        }
+        assert_eq!(Program::compile(&doubled, Side::Plain).steps().len(), 1, "coefficients add up");
+    }
+
+    #[test]
+    fn a_diagonal_goes_into_the_product_beside_it() {
+        let (a, d, e) = (ring(), diagonal("d"), diagonal("e"));
+        assert_eq!(text(&(&d * &a * &e * 2.0), Side::Plain), "v1 = spmm 2·d·A·e·G\nanswer v1");
+        assert_eq!(text(&(&d * &a * &e * 2.0), Side::Transposed), "v1 = spmm 2·e·Aᵀ·d·G\nanswer v1");
+        assert_eq!(text(&(&d * &a * &d * &a), Side::Plain), "v1 = spmm d·A·G\nv2 = spmm d·A·v1\nanswer v2");
+    }
+
+    /// One value read bare and under a diagonal: neither reading may change what the other sees.
+    #[test]
+    fn a_product_that_is_read_two_ways_stays_as_it_is() {
+        let a = ring();
+        let m = &diagonal("d") * &a + &a;
+        assert_eq!(text(&m, Side::Plain), "v1 = spmm A·G\nv2 = add d·v1 + v1\nanswer v2");
+    }
+
+    #[test]
+    fn trivial_matrices_need_no_product() {
+        assert_eq!(text(&Matrix::identity(4), Side::Plain), "answer G");
+        assert_eq!(text(&(Matrix::identity(4) * 2.0), Side::Plain), "v1 = scale 2·G\nanswer v1");
+        assert_eq!(text(&Matrix::zero(4, 4), Side::Plain), "v1 = add 0\nanswer v1");
+        assert_eq!(text(&(ring() * 0.0), Side::Plain), "v1 = add 0\nanswer v1");
+        assert_eq!(text(&(ring() - ring()).pow(0), Side::Plain), "answer G");
+    }
+
+    #[test]
+    fn steps_are_counted() {
+        let x = Matrix::dense("X", Dense::new(4, 3, vec![1.0; 12]).unwrap()).unwrap();
+        let program = Program::compile(&(ring() * x * 2.0), Side::Plain);
+        let count = program.count(8);
+        // X·G, then 2·A·(X·G): five non-zeros, and a scaling of four rows.
+        assert_eq!(count.flops, 2 * 12 * 8 + 2 * 5 * 8 + 4 * 8);
+        assert_eq!(count.temporaries, 1);
+        assert_eq!(count.temporary_bytes, 4 * 8 * 4);
+        let panels = (3 + 4) * 32 + (4 + 4) * 32;
+        let Action::Sparse { matrix, .. } = &program.steps()[1].action else { unreachable!() };
+        assert_eq!(count.bytes, 12 * 4 + matrix.bytes() as u64 + panels);
+    }
+}

@@ -76,6 +76,7 @@ fn the_first_fault_of_a_file_is_the_one_told() {
 fn wrong_values_are_refused_with_key_line_and_what_is_accepted() {
     for (entry, message) in [
         ("embedding.rank = -3", "`embedding.rank` is -3: expected a whole number from 1 to 4294967295"),
+        ("embedding.window = 1001", "`embedding.window` is 1001: expected a whole number from 1 to 1000"),
         ("embedding.rank = 0", "`embedding.rank` is 0: expected a whole number from 1"),
         ("embedding.rank = 4294967296", "`embedding.rank` is 4294967296: expected a whole number from 1"),
         ("embedding.rank = 1.5", "`embedding.rank` is 1.5: expected a whole number"),

@@ -78,7 +78,7 @@ proptest! {
 }
 
 #[test]
-fn many_strips_and_groups_of_tiles() {
+fn many_strips_and_one_tile_at_a_time() {
     let n = 2 * STRIP_COLUMNS + 5000;
     let sparse = matrix(n, n, 300_000, true);
     assert!(sparse.strips() > 2);

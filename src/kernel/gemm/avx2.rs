@@ -24,6 +24,11 @@ pub(super) unsafe fn multiply_block(a: &[f32], packed: &[f32], out: &mut [f32], 
         unsafe {
             let a = a.as_ptr().add(row * place.from);
             let out = out.as_mut_ptr().add(row * place.to + place.column);
+            for next in 0..count {
+                // The same rows of the next chunk; a prefetch may point anywhere.
+                _mm_prefetch::<_MM_HINT_T0>(a.wrapping_add((rows + next) * place.from + place.column).cast());
+                _mm_prefetch::<_MM_HINT_ET0>(out.wrapping_add((rows + next) * place.to).cast());
+            }
             match (count, place.width == BLOCK) {
                 (6, true) => sums::<6, 2>(a, packed, out, place),
                 (6, false) => sums::<6, 1>(a, packed, out, place),

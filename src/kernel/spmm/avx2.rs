@@ -6,7 +6,9 @@ use super::{Job, Start, specialise};
 use crate::kernel::LANES;
 
 /// How many entries ahead the rows of the panel are fetched.
-const AHEAD: usize = 12;
+const AHEAD: usize = 16;
+/// How many listed rows ahead the rows of the result are fetched.
+const ROWS_AHEAD: usize = 4;
 /// Entries in a cache line.
 const LINE: usize = 16;
 
@@ -26,13 +28,21 @@ pub(super) unsafe fn run(job: &Job, groups: usize, y: &mut [f32]) {
 unsafe fn rows<const GROUPS: usize, const VALUES: bool, const RIGHT: bool>(job: &Job, y: &mut [f32]) {
     let cell = job.cell;
     let overwrite = !matches!(job.start, Start::Accumulate);
+    // Rows that do not start at cache lines end in one more of them.
+    let straddles = !job.stride.is_multiple_of(LINE) || !job.first.is_multiple_of(LINE);
     let columns = cell.columns();
     let last = columns.len().saturating_sub(1);
     let values = cell.values().unwrap_or(&[]);
     let right = job.factors.right.unwrap_or(&[]);
     let (mut next, mut at) = (0, 0);
-    for (&row, &count) in cell.rows().iter().zip(cell.counts()) {
+    for (listed, (&row, &count)) in cell.rows().iter().zip(cell.counts()).enumerate() {
         let row = usize::from(row);
+        if let Some(&soon) = cell.rows().get(listed + ROWS_AHEAD) {
+            let fetched = y.as_ptr().wrapping_add(usize::from(soon) * job.stride + job.first);
+            for line in 0..(GROUPS * LANES).div_ceil(LINE) {
+                _mm_prefetch::<_MM_HINT_ET0>(fetched.wrapping_add(line * LINE).cast());
+            }
+        }
         if overwrite {
             while next < row {
                 // SAFETY: `next < row`, a row of the tile.
@@ -51,6 +61,9 @@ unsafe fn rows<const GROUPS: usize, const VALUES: bool, const RIGHT: bool>(job: 
                 let fetched = job.x.as_ptr().add(ahead * job.stride + job.first);
                 for line in 0..(GROUPS * LANES).div_ceil(LINE) {
                     _mm_prefetch::<_MM_HINT_T0>(fetched.add(line * LINE).cast());
+                }
+                if straddles {
+                    _mm_prefetch::<_MM_HINT_T0>(fetched.add(GROUPS * LANES - 1).cast());
                 }
                 let column = usize::from(*columns.get_unchecked(at));
                 let picked = job.x.as_ptr().add(column * job.stride + job.first);

@@ -32,7 +32,7 @@ fn rows<const GROUPS: usize, const VALUES: bool, const RIGHT: bool>(job: &Job, y
             }
         }
         at += usize::from(count);
-        finish::<GROUPS>(job, row, Some(&sum), y);
+        finish::<GROUPS>(job, row, Some(sum), y);
     }
     if overwrite {
         (next..cell.height()).for_each(|empty| finish::<GROUPS>(job, empty, None, y));
@@ -41,7 +41,7 @@ fn rows<const GROUPS: usize, const VALUES: bool, const RIGHT: bool>(job: &Job, y
 
 /// Writes one row of the result: its start, and the scaled sum if there is one.
 #[inline]
-fn finish<const GROUPS: usize>(job: &Job, row: usize, sum: Option<&[[f32; LANES]; GROUPS]>, y: &mut [f32]) {
+fn finish<const GROUPS: usize>(job: &Job, row: usize, sum: Option<[[f32; LANES]; GROUPS]>, y: &mut [f32]) {
     let at = row * job.stride + job.first;
     let scale = job.factors.alpha * job.factors.left.map_or(1.0, |d| d[row]);
     let out = &mut y[at..at + GROUPS * LANES];
