@@ -32,8 +32,8 @@
 //! ```text
 //! config ─┐
 //! files ──┴─ dataset ─ graph ─┐
-//!                    matrix ──┴─ plan ─ engine ─ svd ─ model ─ evaluate ─ report
-//!                    what M is   how    who      the algorithm and its use  what a person sees
+//!                    matrix ──┴─ plan ─ engine ─ svd ─ model ─ finetune ─ evaluate ─ report
+//!                    what M is   how    who      the algorithm and what it is for    what a person sees
 //! ```
 //!
 //! | room | what lives there |
@@ -46,6 +46,7 @@
 //! | [`engine`] | timely workers, the dataflow compiled from a program, collectives. The only room that knows timely |
 //! | [`svd`] | subspace iteration, orthonormalisation, the certificate |
 //! | [`model`] | what the SVD is for: embeddings |
+//! | [`finetune`] | what gradients finish: the spectral kernel, Adam |
 //! | [`evaluate`] | ROC-AUC, average precision, Hits@K |
 //! | [`config`], [`cli`], [`report`] | everything a person writes or sees. Nothing else prints |
 //!
@@ -61,6 +62,7 @@ pub mod config;
 pub mod dataset;
 pub mod engine;
 pub mod evaluate;
+pub mod finetune;
 pub mod graph;
 pub mod kernel;
 pub mod matrix;

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{CLUSTERS, Numbers, Table, dense, expression, form, sparse};
+use common::{CLUSTERS, Numbers, Table, dense, expression, form, pooled_expression, sparse};
 use isvd_dist::engine::{Cluster, EngineError, run};
 use isvd_dist::graph::Sparse;
 use isvd_dist::matrix::{Dense, Matrix};
@@ -123,9 +123,16 @@ fn a_graph_of_many_tiles() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    /// Shapes of every kind, up to a few tiles high and wide.
     #[test]
-    fn random_expressions(seed in any::<u64>(), rows in 1usize..12, columns in 1usize..12, depth in 0usize..5) {
+    fn random_expressions(seed in any::<u64>(), rows in 1usize..150, columns in 1usize..150, depth in 0usize..4) {
         check(&expression(rows, columns, depth, &mut Numbers(seed)));
+    }
+
+    /// Square matrices built of each other, two or three tiles high.
+    #[test]
+    fn random_shared_expressions(seed in any::<u64>(), size in 65usize..140, nodes in 1usize..8) {
+        check(&pooled_expression(size, nodes, &mut Numbers(seed)));
     }
 }

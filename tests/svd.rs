@@ -2,11 +2,13 @@
 
 mod common;
 
-use common::{CLUSTERS, Numbers, Table, dense, form, sparse};
+use std::sync::Arc;
+
+use common::{CLUSTERS, Numbers, Table, dense, form, sparse, within_a_minute};
 use faer::Mat;
-use isvd_dist::engine::Cluster;
+use isvd_dist::engine::{Cluster, run};
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::svd::{Options, Orthonormalize, Svd, decompose};
+use isvd_dist::svd::{Options, Orthonormalize, Start, Svd, SvdError, decompose, decompose_on, programs};
 
 fn dense_singular_values(table: &Table) -> Vec<f64> {
     let mat = Mat::from_fn(table.rows, table.columns, |row, column| table.at(row, column));
@@ -14,10 +16,13 @@ fn dense_singular_values(table: &Table) -> Vec<f64> {
 }
 
 fn decomposed(matrix: &Matrix, options: &Options) -> Svd {
-    let first = decompose(matrix, options, CLUSTERS[0]).unwrap();
+    let on = |cluster| {
+        let (matrix, options) = (matrix.clone(), options.clone());
+        within_a_minute(move || decompose(&matrix, &options, cluster).unwrap())
+    };
+    let first = on(CLUSTERS[0]);
     for cluster in &CLUSTERS[1..] {
-        let other = decompose(matrix, options, *cluster).unwrap();
-        assert!(other == first, "{matrix}: other bits on {cluster:?}");
+        assert!(on(*cluster) == first, "{matrix}: other bits on {cluster:?}");
     }
     first
 }
@@ -141,6 +146,28 @@ fn a_tolerance_stops_early_and_is_met() {
     assert!(loose.iterations <= svd.iterations && loose.operator_columns <= svd.operator_columns);
 }
 
+/// The triplets that rounding makes beyond the rank do not count against the tolerance.
+#[test]
+fn a_tolerance_stops_a_rank_deficient_matrix_too() {
+    let options = Options { iterations: 30, tolerance: Some(0.02), ..Options::of_rank(10) };
+    let svd = check(&(random(120, 4, 9) * random(4, 50, 10)), &options);
+    assert!(svd.iterations < 5, "{} iterations", svd.iterations);
+}
+
+#[test]
+fn a_start_near_the_answer_needs_no_iterations() {
+    let matrix = Matrix::diagonal("d", (0..200).map(|i| 0.9f32.powi(i)).collect()).unwrap();
+    let cold = check(&matrix, &Options { iterations: 40, ..Options::of_rank(5) });
+    let start = Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) };
+    let near = &matrix + &Matrix::ones(200, 200) * 1e-5;
+    let options = Options { iterations: 0, start: Some(start), ..Options::of_rank(5) };
+    let warm = decomposed(&near, &options);
+    let random = decomposed(&near, &Options { start: None, ..options.clone() });
+    assert!(warm.certificate.worst() < 0.01 && random.certificate.worst() > 0.1);
+    let error = decompose(&Matrix::identity(9), &options, CLUSTERS[1]).unwrap_err();
+    assert_eq!(error.to_string(), "the vectors to start from are those of a 200×200 matrix, and this one is 9×9");
+}
+
 #[test]
 fn columns_are_counted() {
     let options = Options { iterations: 3, oversample: Some(2), ..Options::of_rank(4) };
@@ -169,4 +196,27 @@ fn too_large_or_no_rank_is_an_error() {
     assert!(decompose(&matrix, &Options::of_rank(0), Cluster::threads(2)).is_err());
     let nan = Options { tolerance: Some(f64::NAN), ..Options::of_rank(1) };
     assert!(decompose(&matrix, &nan, Cluster::threads(2)).is_err());
+}
+
+/// Every worker keeps its own rows, and they are those of the whole.
+#[test]
+fn shards_are_the_rows_of_the_whole() {
+    for (rows, columns) in [(300, 150), (150, 300)] {
+        let matrix = random(rows, columns, 15);
+        let options = Options::of_rank(3);
+        for cluster in CLUSTERS {
+            let whole = decompose(&matrix, &options, cluster).unwrap();
+            let (options, shape) = (options.clone(), matrix.shape());
+            let checked: Result<(), SvdError> = run(cluster, programs(&matrix), move |session| {
+                let triplets = decompose_on(session, shape, &options, &|_, _, _| ())?;
+                for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {
+                    for (place, row) in shard.rows().enumerate() {
+                        assert_eq!(&shard.panel().row(place)[..3], dense.row(row));
+                    }
+                }
+                Ok(())
+            });
+            checked.unwrap();
+        }
+    }
 }

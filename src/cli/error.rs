@@ -3,7 +3,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::evaluate::{EvaluateError, Metric};
+use crate::evaluate::{EvaluateError, Metric, RankError};
+use crate::finetune::TuneError;
+use crate::graph::GraphError;
 use crate::model::embedding::ModelError;
 use crate::report::output::OutputError;
 use crate::svd::SvdError;
@@ -28,6 +30,38 @@ pub enum Error {
         dataset: String,
         /// Why.
         source: Box<ModelError>,
+    },
+    /// The edges make no graph.
+    #[error("the edges of `{dataset}` make no graph")]
+    Graph {
+        /// The dataset.
+        dataset: String,
+        /// Why.
+        source: GraphError,
+    },
+    /// No rank could be chosen.
+    #[error("cannot choose a rank for `{dataset}`")]
+    Rank {
+        /// The dataset.
+        dataset: String,
+        /// Why.
+        source: Box<RankError>,
+    },
+    /// The kernel cannot be trained.
+    #[error("cannot fine-tune on `{dataset}`")]
+    Tune {
+        /// The dataset.
+        dataset: String,
+        /// Why.
+        source: TuneError,
+    },
+    /// There are no edges to update with.
+    #[error(
+        "`{dataset}` has no validation edges to update with: leave [update] out, or hold edges out with data.valid"
+    )]
+    NothingToAdd {
+        /// The dataset.
+        dataset: String,
     },
     /// A residual is not a finite number, so nothing that was computed can be trusted.
     #[error("the residual of singular triplet {triplet} is {residual}: the computation broke down")]
@@ -70,18 +104,31 @@ impl Error {
     /// The exit code for bad input data.
     pub const DATA: u8 = 3;
 
+    fn of_model(error: &ModelError) -> u8 {
+        use SvdError::{BadTolerance, RankTooLarge, RankZero};
+        match error {
+            ModelError::NoWalks | ModelError::Svd(RankTooLarge { .. } | RankZero | BadTolerance { .. }) => Self::USAGE,
+            ModelError::EmptyGraph => Self::DATA,
+            _ => Self::FAILED,
+        }
+    }
+
     /// The code that the process ends with.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::DataFolder { .. } => Self::USAGE,
-            Self::Embed { source, .. } => match source.as_ref() {
-                ModelError::NoWindow => Self::USAGE,
-                ModelError::Svd(SvdError::RankTooLarge { .. } | SvdError::RankZero | SvdError::BadTolerance { .. }) => {
-                    Self::USAGE
-                }
-                ModelError::EmptyGraph | ModelError::Graph(_) => Self::DATA,
+            Self::Embed { source, .. } => Self::of_model(source),
+            Self::Rank { source, .. } => match source.as_ref() {
+                RankError::Model(source) => Self::of_model(source),
+                RankError::NoCandidate { .. } => Self::USAGE,
+                RankError::TooFewEdges { .. } | RankError::Graph(_) => Self::DATA,
                 _ => Self::FAILED,
             },
+            Self::Tune { source, .. } => match source {
+                TuneError::NoEdges => Self::DATA,
+                _ => Self::FAILED,
+            },
+            Self::Graph { .. } | Self::NothingToAdd { .. } => Self::DATA,
             Self::Evaluate { source, .. } => match source {
                 EvaluateError::Empty { .. } => Self::DATA,
                 _ => Self::FAILED,

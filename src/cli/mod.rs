@@ -6,6 +6,7 @@ mod arguments;
 mod error;
 mod request;
 mod run;
+mod stages;
 
 pub use arguments::Arguments;
 pub use error::{Error, print};

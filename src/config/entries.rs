@@ -100,6 +100,11 @@ impl Entries {
         }
     }
 
+    /// Whether anything in a table was set.
+    pub fn has_table(&self, table: &str) -> bool {
+        self.0.keys().any(|path| path.split_once('.').is_some_and(|(first, _)| first == table))
+    }
+
     /// A whole number in `range`. Node numbers are `u32`, so nothing that is counted exceeds that.
     pub fn count(&self, key: &Key, range: RangeInclusive<u32>) -> Result<Option<usize>, ConfigError> {
         self.get(key, |value| match *value {

@@ -7,9 +7,10 @@ use super::error::ConfigError;
 use super::scalar::{self, Scalar};
 use super::{keys, shipped};
 use crate::dataset::Source;
-use crate::evaluate::Metric;
-use crate::model::embedding;
-use crate::svd;
+use crate::evaluate::{Metric, RankSearch};
+use crate::graph::Import;
+use crate::model::embedding::{self, Walks};
+use crate::{finetune, svd};
 
 /// A validated config: what to compute on what, and what to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,10 +21,27 @@ pub struct Experiment {
     pub dataset: Source,
     /// The seed of all random numbers.
     pub seed: u64,
+    /// How edges become a graph.
+    pub import: Import,
     /// How nodes are embedded.
     pub embedding: embedding::Options,
+    /// The ranks to choose from, where the rank is to be chosen.
+    pub rank_search: Option<RankSearch>,
+    /// How the kernel is trained, if it is.
+    pub finetune: Option<finetune::Options>,
+    /// How the graph is embedded again with the validation edges, if it is.
+    pub update: Option<Update>,
     /// The figures to compute; at least one.
     pub metrics: Vec<Metric>,
+}
+
+/// How a graph is embedded again after edges were added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// Start from the vectors found before.
+    pub warm_start: bool,
+    /// The most iterations, if not those of the embedding.
+    pub iterations: Option<usize>,
 }
 
 impl Experiment {
@@ -65,7 +83,14 @@ impl Experiment {
             name: name.to_owned(),
             dataset,
             seed,
+            import: Import {
+                duplicates: entries.choice(&keys::DUPLICATES, scalar::DUPLICATES)?.unwrap_or_default(),
+                self_loops: entries.choice(&keys::SELF_LOOPS, scalar::SELF_LOOPS)?.unwrap_or_default(),
+            },
             embedding: embedding(&entries, seed)?,
+            rank_search: rank_search(&entries)?,
+            finetune: finetune(&entries, seed)?,
+            update: update(&entries)?,
             metrics: entries.get(&keys::METRICS, metrics)?.unwrap_or_else(|| DEFAULT_METRICS.to_vec()),
         })
     }
@@ -74,27 +99,108 @@ impl Experiment {
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self.embedding.svd.seed = seed;
+        if let Some(finetune) = &mut self.finetune {
+            finetune.seed = seed;
+        }
         self
     }
 }
 
 fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigError> {
     let svd = svd::Options {
-        rank: entries.count(&keys::RANK, 1..=u32::MAX)?.unwrap_or(DEFAULT_RANK),
+        rank: match entries.get(&keys::RANK, rank)? {
+            Some(Rank::Fixed(rank)) => rank,
+            Some(Rank::Best) | None => DEFAULT_RANK,
+        },
         oversample: entries.count(&keys::OVERSAMPLE, 0..=u32::MAX)?,
         iterations: entries.count(&keys::ITERATIONS, 0..=u32::MAX)?.unwrap_or(svd::DEFAULT_ITERATIONS),
         tolerance: entries.number(&keys::TOLERANCE, |tolerance| tolerance > 0.0)?,
         seed,
         method: entries.choice(&keys::METHOD, scalar::METHOD)?.unwrap_or_default(),
         orthonormalize: entries.choice(&keys::ORTHONORMALIZE, scalar::ORTHONORMALIZE)?.unwrap_or_default(),
+        start: None,
     };
     Ok(embedding::Options {
-        window: entries.count(&keys::WINDOW, 1..=MOST_STEPS)?.unwrap_or(DEFAULT_WINDOW),
+        walks: match entries.get(&keys::WALK_WEIGHTS, walk_weights)? {
+            Some(weights) => Walks::Weights(weights),
+            None => Walks::Window(entries.count(&keys::WINDOW, 1..=MOST_STEPS)?.unwrap_or(DEFAULT_WINDOW)),
+        },
         negative: entries.number(&keys::NEGATIVE, |negative| negative >= 0.0)?.unwrap_or(DEFAULT_NEGATIVE),
         normalize: entries.choice(&keys::NORMALIZE, scalar::NORMALIZE)?.unwrap_or(DEFAULT_NORMALIZE),
         degree_weighted: entries.get(&keys::DEGREE_WEIGHTED, boolean)?.unwrap_or(DEFAULT_DEGREE_WEIGHTED),
+        self_loops: entries.get(&keys::STAY, boolean)?.unwrap_or(DEFAULT_STAY),
         svd,
     })
+}
+
+/// The rank as a config states it.
+#[derive(Clone, Copy, PartialEq)]
+enum Rank {
+    Fixed(usize),
+    Best,
+}
+
+fn rank(value: &Scalar) -> Option<Rank> {
+    match value {
+        Scalar::Text(text) if text == "best" => Some(Rank::Best),
+        other => count(other).map(Rank::Fixed),
+    }
+}
+
+fn rank_search(entries: &Entries) -> Result<Option<RankSearch>, ConfigError> {
+    let candidates = entries.get(&keys::RANKS, |value| list(value, count))?;
+    let kept = entries.number(&keys::KEPT, |kept| kept > 0.0 && kept < 1.0)?;
+    let is_asked_for = entries.get(&keys::RANK, rank)? == Some(Rank::Best);
+    let default = RankSearch::default();
+    Ok(is_asked_for.then_some(RankSearch {
+        candidates: candidates.unwrap_or(default.candidates),
+        kept: kept.unwrap_or(default.kept),
+        negatives: default.negatives,
+    }))
+}
+
+fn finetune(entries: &Entries, seed: u64) -> Result<Option<finetune::Options>, ConfigError> {
+    entries.choice(&keys::KERNEL, scalar::KERNEL)?;
+    let options = finetune::Options {
+        learning_rate: entries.number(&keys::LEARNING_RATE, |rate| rate > 0.0)?.unwrap_or(DEFAULT_LEARNING_RATE),
+        batch: entries.count(&keys::BATCH, 1..=u32::MAX)?.unwrap_or(DEFAULT_BATCH),
+        negatives: entries.count(&keys::NEGATIVES, 1..=u32::MAX)?.unwrap_or(DEFAULT_NEGATIVES),
+        epochs: entries.count(&keys::EPOCHS, 1..=u32::MAX)?.unwrap_or(DEFAULT_EPOCHS),
+        seed,
+    };
+    Ok(entries.has_table("finetune").then_some(options))
+}
+
+fn update(entries: &Entries) -> Result<Option<Update>, ConfigError> {
+    entries.choice(&keys::UPDATE_EDGES, scalar::UPDATE_EDGES)?;
+    let update = Update {
+        warm_start: entries.get(&keys::WARM_START, boolean)?.unwrap_or(DEFAULT_WARM_START),
+        iterations: entries.count(&keys::UPDATE_ITERATIONS, 0..=u32::MAX)?,
+    };
+    Ok(entries.has_table("update").then_some(update))
+}
+
+fn list<T>(value: &Scalar, read: impl Fn(&Scalar) -> Option<T>) -> Option<Vec<T>> {
+    match value {
+        Scalar::List(values) if !values.is_empty() => values.iter().map(read).collect(),
+        _ => None,
+    }
+}
+
+fn count(value: &Scalar) -> Option<usize> {
+    match *value {
+        Scalar::Integer(count) if count > 0 => u32::try_from(count).ok().map(|count| count as usize),
+        _ => None,
+    }
+}
+
+fn walk_weights(value: &Scalar) -> Option<Vec<f64>> {
+    let weights = list(value, |weight| match *weight {
+        Scalar::Float(weight) => Some(weight).filter(|weight| weight.is_finite()),
+        Scalar::Integer(weight) => Some(weight as f64),
+        _ => None,
+    })?;
+    (weights.len() <= MOST_STEPS as usize).then_some(weights)
 }
 
 fn boolean(value: &Scalar) -> Option<bool> {
@@ -119,10 +225,7 @@ fn dataset(value: &Scalar) -> Option<Source> {
 }
 
 fn metrics(value: &Scalar) -> Option<Vec<Metric>> {
-    match value {
-        Scalar::List(names) if !names.is_empty() => names.iter().map(metric).collect(),
-        _ => None,
-    }
+    list(value, metric)
 }
 
 fn metric(value: &Scalar) -> Option<Metric> {

@@ -3,7 +3,8 @@
 use super::defaults::*;
 use super::error::Hint;
 use super::scalar;
-use crate::evaluate::Metric;
+use crate::evaluate::{Metric, RankSearch};
+use crate::graph::{Duplicates, SelfLoops};
 use crate::svd;
 
 /// A key of a config: what it is, what it accepts, and what it is when nobody sets it.
@@ -26,22 +27,36 @@ impl Key {
 }
 
 /// The tables that hold keys.
-pub(super) const TABLES: &[&str] = &["embedding", "evaluate"];
+pub(super) const TABLES: &[&str] = &["data", "embedding", "finetune", "update", "evaluate"];
 
 /// Every key, in the order in which people read them.
 pub const KEYS: &[Key] = &[
     DATASET,
     SEED,
+    DUPLICATES,
+    SELF_LOOPS,
     WINDOW,
+    WALK_WEIGHTS,
     NEGATIVE,
     NORMALIZE,
     DEGREE_WEIGHTED,
+    STAY,
     RANK,
+    RANKS,
+    KEPT,
     OVERSAMPLE,
     ITERATIONS,
     TOLERANCE,
     METHOD,
     ORTHONORMALIZE,
+    KERNEL,
+    LEARNING_RATE,
+    BATCH,
+    NEGATIVES,
+    EPOCHS,
+    UPDATE_EDGES,
+    WARM_START,
+    UPDATE_ITERATIONS,
     METRICS,
 ];
 
@@ -52,6 +67,90 @@ pub(super) const SEED: Key = Key {
     about: "of all random numbers; --seed wins",
     accepts: "a whole number from 0 to 18446744073709551615",
     default: || Some(DEFAULT_SEED.to_string()),
+};
+pub(super) const DUPLICATES: Key = Key {
+    path: "data.duplicates",
+    about: "what becomes of edges that are listed more than once",
+    accepts: "\"add\" (their weights add up) or \"once\" (the first counts)",
+    default: || scalar::name_of(scalar::DUPLICATES, Duplicates::default()),
+};
+pub(super) const SELF_LOOPS: Key = Key {
+    path: "data.self_loops",
+    about: "what becomes of edges from a node to itself",
+    accepts: "\"keep\" or \"drop\"",
+    default: || scalar::name_of(scalar::SELF_LOOPS, SelfLoops::default()),
+};
+pub(super) const WALK_WEIGHTS: Key = Key {
+    path: "embedding.walk_weights",
+    about: "how much walks of 1, 2, … steps count, in place of the window",
+    accepts: "a list of 1 to 1000 finite numbers",
+    default: || Some("those of the window".to_owned()),
+};
+pub(super) const STAY: Key = Key {
+    path: "embedding.self_loops",
+    about: "let walks stay where they are: T of the graph with an edge from every node to itself",
+    accepts: "true or false",
+    default: || Some(DEFAULT_STAY.to_string()),
+};
+pub(super) const RANKS: Key = Key {
+    path: "embedding.ranks",
+    about: "the ranks to try when the rank is \"best\"",
+    accepts: "a list of one or more whole numbers from 1 to 4294967295",
+    default: || Some(format!("{:?}", RankSearch::default().candidates)),
+};
+pub(super) const KEPT: Key = Key {
+    path: "embedding.kept",
+    about: "the fraction of the edges that ranks are tried with; the others are looked for",
+    accepts: "a number between 0 and 1",
+    default: || Some(RankSearch::default().kept.to_string()),
+};
+pub(super) const KERNEL: Key = Key {
+    path: "finetune.kernel",
+    about: "what is trained; any key of [finetune] asks for this stage",
+    accepts: "\"gaussian\"",
+    default: || Some("\"gaussian\"".to_owned()),
+};
+pub(super) const LEARNING_RATE: Key = Key {
+    path: "finetune.learning_rate",
+    about: "the step of Adam",
+    accepts: "a finite number above 0",
+    default: || Some(DEFAULT_LEARNING_RATE.to_string()),
+};
+pub(super) const BATCH: Key = Key {
+    path: "finetune.batch",
+    about: "edges in a batch; each direction of an undirected edge counts",
+    accepts: "a whole number from 1 to 4294967295",
+    default: || Some(DEFAULT_BATCH.to_string()),
+};
+pub(super) const NEGATIVES: Key = Key {
+    path: "finetune.negatives",
+    about: "random pairs for every edge",
+    accepts: "a whole number from 1 to 4294967295",
+    default: || Some(DEFAULT_NEGATIVES.to_string()),
+};
+pub(super) const EPOCHS: Key = Key {
+    path: "finetune.epochs",
+    about: "how often every edge is seen",
+    accepts: "a whole number from 1 to 4294967295",
+    default: || Some(DEFAULT_EPOCHS.to_string()),
+};
+pub(super) const UPDATE_EDGES: Key = Key {
+    path: "update.edges",
+    about: "the edges to embed again with; any key of [update] asks for this stage",
+    accepts: "\"valid\"",
+    default: || Some("\"valid\"".to_owned()),
+};
+pub(super) const WARM_START: Key = Key {
+    path: "update.warm_start",
+    about: "start from the vectors found before",
+    accepts: "true or false",
+    default: || Some(DEFAULT_WARM_START.to_string()),
+};
+pub(super) const UPDATE_ITERATIONS: Key = Key {
+    path: "update.iterations",
+    about: "how many iterations to make at most when embedding again",
+    accepts: "a whole number from 0 to 4294967295",
+    default: || Some("those of the embedding".to_owned()),
 };
 pub(super) const WINDOW: Key = Key {
     path: "embedding.window",
@@ -79,8 +178,8 @@ pub(super) const DEGREE_WEIGHTED: Key = Key {
 };
 pub(super) const RANK: Key = Key {
     path: "embedding.rank",
-    about: "how many singular triplets to keep",
-    accepts: "a whole number from 1 to 4294967295",
+    about: "how many singular triplets to keep; \"best\" tries embedding.ranks on held-out training edges",
+    accepts: "a whole number from 1 to 4294967295, or \"best\"",
     default: || Some(DEFAULT_RANK.to_string()),
 };
 pub(super) const OVERSAMPLE: Key = Key {
@@ -116,7 +215,7 @@ pub(super) const ORTHONORMALIZE: Key = Key {
 pub(super) const METRICS: Key = Key {
     path: "evaluate.metrics",
     about: "the figures to compute on held-out edges",
-    accepts: "a list of one or more metrics: \"auc\", \"ap\" or \"hits@K\" with K at least 1",
+    accepts: "a list of one or more metrics: \"auc\", \"ap\", \"mrr\" or \"hits@K\" with K at least 1",
     default: || {
         let names: Vec<String> = DEFAULT_METRICS.iter().map(Metric::to_string).collect();
         Some(format!("{names:?}"))
@@ -183,9 +282,9 @@ mod tests {
         ] {
             assert_eq!(hint(path), Hint::Nearest(expected), "{path}");
         }
-        let top = Hint::Known(vec!["dataset", "seed", "embedding", "evaluate"]);
-        assert_eq!(hint("finetune"), top);
-        assert_eq!(hint("finetune.kernel"), top);
+        let top = Hint::Known(vec!["dataset", "seed", "data", "embedding", "finetune", "update", "evaluate"]);
+        assert_eq!(hint("classifier"), top);
+        assert_eq!(hint("classifier.layers"), top);
         assert_eq!(hint("evaluate.frobnicate"), Hint::Known(vec!["metrics"]));
     }
 }

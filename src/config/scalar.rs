@@ -4,6 +4,7 @@ use std::fmt;
 
 use toml::de::DeValue;
 
+use crate::graph::{Duplicates, SelfLoops};
 use crate::model::embedding::Normalize;
 use crate::svd::{Method, Orthonormalize};
 
@@ -11,6 +12,11 @@ use crate::svd::{Method, Orthonormalize};
 pub(super) type Names<T> = &'static [(&'static str, T)];
 
 pub(super) const NORMALIZE: Names<Normalize> = &[("row", Normalize::Row), ("symmetric", Normalize::Symmetric)];
+pub(super) const DUPLICATES: Names<Duplicates> = &[("add", Duplicates::Add), ("once", Duplicates::Once)];
+pub(super) const SELF_LOOPS: Names<SelfLoops> = &[("keep", SelfLoops::Keep), ("drop", SelfLoops::Drop)];
+/// The one kernel, and the one set of edges, that there is so far.
+pub(super) const KERNEL: Names<()> = &[("gaussian", ())];
+pub(super) const UPDATE_EDGES: Names<()> = &[("valid", ())];
 pub(super) const METHOD: Names<Method> = &[("subspace", Method::Subspace)];
 pub(super) const ORTHONORMALIZE: Names<Orthonormalize> =
     &[("cholesky", Orthonormalize::Cholesky), ("qr", Orthonormalize::Qr)];

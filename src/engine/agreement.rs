@@ -1,31 +1,51 @@
 //! When one worker ends early, all do.
 //!
 //! An error inside the dataflow reaches everybody by itself. A panic in the job, or an error that only one worker meets,
-//! would leave the others waiting for blocks that never come: they look here at every turn.
+//! would leave the others waiting for blocks that never come: they look here while they wait. So would a worker whose job
+//! ends, without an error, before those of the others.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Once, OnceLock};
 
 use super::error::EngineError;
 
 /// The first reason to stop, once there is one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct StopSign {
     reason: OnceLock<EngineError>,
+    /// By worker: after how many turns its job ended, [`RUNNING`] until then.
+    ended_after: Vec<AtomicU64>,
 }
 
+const RUNNING: u64 = u64::MAX;
+
 impl StopSign {
+    pub(super) fn new(workers: usize) -> Self {
+        Self { reason: OnceLock::new(), ended_after: (0..workers).map(|_| AtomicU64::new(RUNNING)).collect() }
+    }
+
+    /// Notes that the job of a worker has ended, after so many turns.
+    pub(super) fn end(&self, worker: usize, turns: u64) {
+        self.ended_after[worker].store(turns, Ordering::Release);
+    }
+
     /// Asks every worker to stop. The first reason stays.
     pub(super) fn raise(&self, reason: EngineError) {
         // A second reason is a consequence of the first.
         let _ = self.reason.set(reason);
     }
 
-    /// Why to stop, if there is a reason.
-    pub(super) fn reason(&self) -> Option<&EngineError> {
-        self.reason.get()
+    /// Why a worker should not wait for this turn to end, if there is a reason.
+    pub(super) fn reason_before(&self, turn: u64) -> Option<EngineError> {
+        if let Some(reason) = self.reason.get() {
+            return Some(reason.clone());
+        }
+        let worker = self.ended_after.iter().position(|ended| ended.load(Ordering::Acquire) < turn)?;
+        let message = "its job ended while others went on; all workers must ask for the same, in the same order".into();
+        Some(EngineError::Stopped { worker, message })
     }
 }
 

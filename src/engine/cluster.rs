@@ -63,22 +63,31 @@ where
         Transport::Bytes => Communication::ProcessBinary(cluster.workers),
     };
     let layouts = Layouts::new(&programs, cluster.workers);
-    let stop = Arc::new(StopSign::default());
+    let stop = Arc::new(StopSign::new(cluster.workers));
     let config = Config { communication, worker: WorkerConfig::default() };
     let work = move |worker: &mut Worker| {
         let index = worker.index();
-        let mut session = Session::new(worker, &programs, layouts.clone(), cluster.transport, stop.clone());
-        let outcome = catch(index, "the job", || job(&mut session));
-        let is_echo = session.was_stopped();
-        session.end();
-        let result = outcome.unwrap_or_else(|panic| {
-            stop.raise(panic.clone());
-            Err(panic.into())
+        let outcome = catch(index, "the job", || {
+            let mut session = Session::new(worker, &programs, layouts.clone(), cluster.transport, stop.clone());
+            let result = job(&mut session);
+            stop.end(index, session.turns());
+            Ending { result, is_echo: session.was_stopped() }
         });
-        if let Err(error) = &result {
+        let ending = outcome.unwrap_or_else(|panic| {
+            stop.raise(panic.clone());
+            Ending { result: Err(panic.into()), is_echo: false }
+        });
+        if let (Err(error), false) = (&ending.result, ending.is_echo) {
             stop.raise(EngineError::Stopped { worker: index, message: error.to_string() });
         }
-        Ending { result, is_echo }
+        // Whatever is still under way is given up; nobody waits for it any more.
+        let dropped = catch(index, "the end", || {
+            worker.installed_dataflows().into_iter().for_each(|dataflow| worker.drop_dataflow(dataflow));
+        });
+        match dropped {
+            Ok(()) => ending,
+            Err(panic) => Ending { result: ending.result.and(Err(panic.into())), is_echo: ending.is_echo },
+        }
     };
     let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };
     let guards = timely::execute(config, work).map_err(cannot_start)?;

@@ -228,13 +228,11 @@ fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<Whole, 
 fn contiguous(whole: &Whole, pool: &mut Pool) -> Whole {
     let length = whole.total_rows * stride(whole.cols);
     let mut buffer = pool.take(length);
-    if let Some(numbers) = Arc::get_mut(&mut buffer) {
-        let mut filled = 0;
-        for block in &whole.blocks {
-            let block = block.numbers();
-            numbers[filled..filled + block.len()].copy_from_slice(block);
-            filled += block.len();
-        }
+    let mut filled = 0;
+    for block in &whole.blocks {
+        let block = block.numbers();
+        buffer[filled..filled + block.len()].copy_from_slice(block);
+        filled += block.len();
     }
     let data = BlockData::Shared(pool.lend(buffer), 0..length);
     let (total_rows, cols) = (whole.total_rows, whole.cols);
@@ -246,11 +244,9 @@ mod tests {
     use super::*;
 
     fn shard(total: usize, rows: std::ops::Range<usize>) -> Shard {
-        let mut pool = Pool::default();
-        let mut buffer = pool.take(rows.len() * stride(3));
-        let numbers = Arc::get_mut(&mut buffer).unwrap();
-        numbers.iter_mut().enumerate().for_each(|(place, number)| *number = (rows.start * stride(3) + place) as f32);
-        Shard::new(total, rows, 3, buffer)
+        let mut buffer = Pool::default().take(rows.len() * stride(3));
+        buffer.iter_mut().enumerate().for_each(|(place, number)| *number = (rows.start * stride(3) + place) as f32);
+        Shard::new(total, rows, 3, Arc::new(buffer))
     }
 
     fn parcel(sender: usize, of: usize) -> Parcel {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why a run of workers ended without a result. All workers of a run end with the same one.
+/// Why a run of workers ended without a result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -25,6 +25,6 @@ pub enum EngineError {
     #[error("a block arrived damaged: {reason}")]
     DamagedBlock { reason: String },
     /// A product overflowed.
-    #[error("{step} gave a number that is not finite: scale the matrix down")]
+    #[error("{step} gave a number that is not finite: the entries of the matrix are too large for 32-bit numbers")]
     NotFinite { step: String },
 }

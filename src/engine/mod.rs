@@ -6,9 +6,9 @@
 //! rows of a panel is preceded by an all-gather, and sums over rows go up a fixed binary tree over the tiles. So a
 //! result never depends on who computed it: the bits are those of one worker, whatever the number of workers.
 //!
-//! Three things cannot go unnoticed. A block that is missing: every block says how many its sender sends. A failing step:
-//! its error travels in place of its result, and all workers agree on it before the epoch ends. A panicking worker: it is
-//! caught, and all others stop at their next turn.
+//! Three things do not go unnoticed. A block that was not sent, or sent twice: every block says how many its sender
+//! sends. A failing step: its error travels in place of its result, and all workers agree on it before the epoch ends. A
+//! worker that panics, or ends before the others: they stop at their next turn.
 //!
 //! This is the only room that knows timely.
 

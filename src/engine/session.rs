@@ -18,7 +18,7 @@ use super::layout::Layouts;
 use super::parcel::{Parcel, Partial, Payload};
 use super::shard::Shard;
 use super::step::Context;
-use super::tree::Combine;
+use super::tree::{Combine, Tree};
 use crate::kernel::panel::stride;
 use crate::kernel::{columns, gemm, gram, random, small};
 use crate::matrix::Dense;
@@ -37,6 +37,8 @@ pub struct Session<'a> {
     gram_scratch: gram::Scratch,
     stop: Arc<StopSign>,
     was_stopped: bool,
+    /// Epochs of all dataflows together that this worker has entered.
+    turns: u64,
 }
 
 impl<'a> Session<'a> {
@@ -60,7 +62,7 @@ impl<'a> Session<'a> {
         let reduce = reduce_flow(worker);
         let gather = gather_flow(worker, &context);
         let gram_scratch = gram::Scratch::default();
-        Self { worker, context, programs, reduce, gather, gram_scratch, stop, was_stopped: false }
+        Self { worker, context, programs, reduce, gather, gram_scratch, stop, was_stopped: false, turns: 0 }
     }
 
     /// This worker's number.
@@ -74,8 +76,15 @@ impl<'a> Session<'a> {
     }
 
     /// Multiplies a panel by the matrix of a program, by the program's position.
+    ///
+    /// # Panics
+    /// If there is no such program, or the panel has another number of rows than it takes.
     pub fn multiply(&mut self, program: usize, x: &Shard) -> Result<Shard, EngineError> {
-        assert_eq!(x.total_rows(), self.programs[program].0.input_rows(), "the panel must fit the program");
+        let (input_rows, output_rows) = (self.programs[program].0.input_rows(), self.programs[program].0.output_rows());
+        assert_eq!(x.total_rows(), input_rows, "the panel must fit the program");
+        if x.cols() == 0 {
+            return self.context.shard(output_rows, 0, |_, _| Ok(()));
+        }
         match self.turn(|session| &mut session.programs[program].1, Payload::Shard(x.clone()))? {
             Payload::Shard(shard) => Ok(shard),
             _ => Err(self.nothing_came("a product")),
@@ -100,17 +109,6 @@ impl<'a> Session<'a> {
         self.reduce(partial, "a Gram matrix")
     }
 
-    /// `xᵀ·y`, row after row.
-    pub fn cross_gram(&mut self, x: &Shard, y: &Shard) -> Result<Vec<f64>, EngineError> {
-        assert_eq!(x.total_rows(), y.total_rows(), "both panels must have the same rows");
-        let scratch = &mut self.gram_scratch;
-        let partial =
-            self.context.partial(x.total_rows(), Combine::Sum, x.cols() * y.cols(), y.cols(), |rows, sums| {
-                gram::cross_gram(x.panel_of(rows.clone()), y.panel_of(rows), sums, scratch);
-            });
-        self.reduce(partial, "a cross product")
-    }
-
     /// The triangular factor R of x = Q·R, by Householder reflections along the tile tree.
     pub fn triangular_factor(&mut self, x: &Shard) -> Result<Vec<f64>, EngineError> {
         let cols = x.cols();
@@ -119,14 +117,6 @@ impl<'a> Session<'a> {
                 upper.copy_from_slice(&small::panel_upper(x.panel_of(rows)));
             });
         self.reduce(partial, "a triangular factor")
-    }
-
-    /// The sum of squares of every column.
-    pub fn column_squares(&mut self, x: &Shard) -> Result<Vec<f64>, EngineError> {
-        let partial = self.context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
-            columns::column_squares(x.panel_of(rows), sums);
-        });
-        self.reduce(partial, "column norms")
     }
 
     /// The entry of largest magnitude of every column, with its sign; of equal ones, the first.
@@ -138,12 +128,47 @@ impl<'a> Session<'a> {
     }
 
     /// The squared norm of every column of `x − y·diag(scale)`.
+    ///
+    /// # Panics
+    /// If the panels differ in shape.
     pub fn distance_squares(&mut self, x: &Shard, y: &Shard, scale: &[f64]) -> Result<Vec<f64>, EngineError> {
         assert_eq!((x.total_rows(), x.cols()), (y.total_rows(), y.cols()), "both panels must have the same shape");
         let partial = self.context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
             columns::distance_squares(x.panel_of(rows.clone()), y.panel_of(rows), scale, sums);
         });
         self.reduce(partial, "residuals")
+    }
+
+    /// The sum of something over `count` pieces of work, which workers share out among them: `of_piece` fills in what one
+    /// piece gives.
+    pub fn sum_over(
+        &mut self,
+        count: usize,
+        length: usize,
+        mut of_piece: impl FnMut(usize, &mut [f64]),
+    ) -> Result<Vec<f64>, EngineError> {
+        let (worker, workers) = (self.worker(), self.workers());
+        let own = worker * count / workers..(worker + 1) * count / workers;
+        let tree = Tree::of_run(count, own, Combine::Sum, |piece| {
+            let mut values = vec![0.0; length];
+            of_piece(piece, &mut values);
+            values
+        });
+        let partial = Partial { combine: Combine::Sum, tiles: count, length, cols: length, nodes: tree.into_nodes() };
+        self.reduce(partial, "a sum")
+    }
+
+    /// A panel of which every worker has all rows, as columns of the shards. Columns beyond those of `dense` are drawn
+    /// from the counter-based generator.
+    pub fn panel_from(&mut self, dense: &Dense, cols: usize, seed: u64, stream: u32) -> Result<Shard, EngineError> {
+        let given = dense.columns().min(cols);
+        self.context.shard_by_tiles(dense.rows(), cols, |rows, mut out| {
+            random::fill_normal(seed, stream, rows.start as u64, out.reborrow());
+            for (place, row) in rows.enumerate() {
+                out.row_mut(place)[..given].copy_from_slice(&dense.row(row)[..given]);
+            }
+            Ok(())
+        })
     }
 
     /// `x·small`, where `small` has `cols` columns, row after row. Every worker does its own rows.
@@ -155,7 +180,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The whole panel, on the first worker; `None` on the others.
+    /// The whole panel, handed out on the first worker; `None` on the others.
     pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
         let payload = self.turn(|session| &mut session.gather, Payload::Shard(x.clone()))?;
         let Payload::Whole(whole) = payload else { return Err(self.nothing_came("a panel")) };
@@ -173,16 +198,14 @@ impl<'a> Session<'a> {
         dense.map(Some).map_err(|_| self.nothing_came("a panel"))
     }
 
+    /// How many epochs this worker has entered.
+    pub(super) fn turns(&self) -> u64 {
+        self.turns
+    }
+
     /// True when another worker asked this one to stop.
     pub(super) fn was_stopped(&self) -> bool {
         self.was_stopped
-    }
-
-    /// Gives the dataflows up, whatever is still under way in them.
-    pub(super) fn end(self) {
-        for dataflow in self.worker.installed_dataflows() {
-            self.worker.drop_dataflow(dataflow);
-        }
     }
 
     fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
@@ -197,15 +220,16 @@ impl<'a> Session<'a> {
 
     /// One epoch of a dataflow: gives it this worker's input and steps until all workers have their answers.
     fn turn(&mut self, pick: impl Fn(&mut Self) -> &mut Flow, input: Payload) -> Result<Payload, EngineError> {
+        self.turns += 1;
         let flow = pick(self);
         let (answer, agreement, probe) = (flow.answer.clone(), flow.agreement.clone(), flow.probe.clone());
         let epoch = *flow.input.time();
         flow.input.send_batch(&mut Parcel::local(input));
         flow.input.advance_to(epoch + 1);
         while answer.borrow().is_none() || agreement.borrow().is_none() {
-            if let Some(reason) = self.stop.reason() {
+            if let Some(reason) = self.stop.reason_before(self.turns) {
                 self.was_stopped = true;
-                return Err(reason.clone());
+                return Err(reason);
             }
             if !probe.less_equal(&epoch) {
                 return Err(self.nothing_came("an answer"));

@@ -65,29 +65,28 @@ impl Pool {
     /// Idle buffers that are kept beyond those in use.
     const MOST_IDLE: usize = 4;
 
-    /// A buffer of `length` numbers of any value, that nobody else holds.
-    pub(super) fn take(&mut self, length: usize) -> Arc<Buffer> {
+    /// A buffer of `length` numbers of any value.
+    pub(super) fn take(&mut self, length: usize) -> Buffer {
         let fits = |buffer: &Arc<Buffer>| {
             let is_idle = Arc::strong_count(buffer) == 1;
             is_idle && buffer.capacity() >= length && buffer.capacity() / 2 <= length
         };
-        if let Some(position) = self.buffers.iter().position(fits) {
-            let mut buffer = self.buffers.swap_remove(position);
-            if let Some(unique) = Arc::get_mut(&mut buffer) {
-                unique.resize(length);
-                return buffer;
-            }
+        let found = self.buffers.iter().position(fits).map(|position| self.buffers.swap_remove(position));
+        if let Some(mut buffer) = found.and_then(Arc::into_inner) {
+            buffer.resize(length);
+            return buffer;
         }
         let mut idle = 0;
         self.buffers.retain(|buffer| {
             idle += usize::from(Arc::strong_count(buffer) == 1);
             Arc::strong_count(buffer) > 1 || idle <= Self::MOST_IDLE
         });
-        Arc::new(Buffer::zeroed(length))
+        Buffer::zeroed(length)
     }
 
-    /// Remembers a buffer that [`Pool::take`] gave, now that it is filled.
-    pub(super) fn lend(&mut self, buffer: Arc<Buffer>) -> Arc<Buffer> {
+    /// Shares a filled buffer, and remembers it until nobody else holds it.
+    pub(super) fn lend(&mut self, buffer: Buffer) -> Arc<Buffer> {
+        let buffer = Arc::new(buffer);
         self.buffers.push(buffer.clone());
         buffer
     }

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use super::cluster::Transport;
 use super::error::EngineError;
@@ -56,9 +55,7 @@ impl Context {
         let layout = self.layouts.get(rows);
         let own = layout.rows(self.worker);
         let mut buffer = self.pool.borrow_mut().take(own.len() * stride(cols));
-        if let Some(numbers) = Arc::get_mut(&mut buffer) {
-            fill(&layout, numbers)?;
-        }
+        fill(&layout, &mut buffer)?;
         let buffer = self.pool.borrow_mut().lend(buffer);
         Ok(Shard::new(rows, own, cols, buffer))
     }
@@ -252,6 +249,9 @@ fn kernel_term<'a>(term: &'a Term, inputs: &Inputs<'a>, rows: &Range<usize>) -> 
 
 /// `out ← alpha · left · out + add`, for the rows of one tile.
 fn finish(epilogue: &Epilogue, inputs: &Inputs<'_>, rows: Range<usize>, out: PanelMut<'_>) {
+    if epilogue.alpha == 1.0 && epilogue.left.is_none() && epilogue.add.is_none() {
+        return;
+    }
     let left = values(&epilogue.left).map(|values| &values[rows.clone()]);
     let add = epilogue.add.as_ref().map(|add| kernel_term(add, inputs, &rows));
     elementwise::scale_and_add(epilogue.alpha as f32, left, add, out);
@@ -280,7 +280,7 @@ fn arrange(pieces: &[Piece], sources: &[Rows<'_>], rows: Range<usize>, out: &mut
             // In the row numbers of the source.
             let to_source = |row: usize| row - piece_start + piece.first_row;
             let start = to_source(wanted.start).max(part_start);
-            let end = to_source(wanted.end).min(part_start + part.len() / stride);
+            let end = to_source(wanted.end).min(part_start + part.len() / stride.max(1));
             if start < end {
                 let target = start - piece.first_row + piece_start - rows.start;
                 let copied = &part[(start - part_start) * stride..(end - part_start) * stride];

@@ -2,7 +2,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-use super::{EvaluateError, average_precision, hits_at, roc_auc};
+use super::{EvaluateError, average_precision, hits_at, mean_reciprocal_rank, roc_auc};
 
 /// A figure that an experiment can ask for, by name.
 ///
@@ -18,6 +18,8 @@ pub enum Metric {
     Auc,
     /// `ap`: [`average_precision`].
     AveragePrecision,
+    /// `mrr`: [`mean_reciprocal_rank`].
+    MeanReciprocalRank,
     /// `hits@K`: [`hits_at`].
     HitsAt(NonZeroUsize),
 }
@@ -32,13 +34,14 @@ pub struct UnknownMetric {
 
 impl Metric {
     /// The names that are understood, in words.
-    pub const ACCEPTED: &'static str = "`auc`, `ap` or `hits@K` with K at least 1";
+    pub const ACCEPTED: &'static str = "`auc`, `ap`, `mrr` or `hits@K` with K at least 1";
 
     /// The figure for these scores of edges and non-edges.
     pub fn evaluate(self, positive: &[f32], negative: &[f32]) -> Result<f64, EvaluateError> {
         match self {
             Self::Auc => roc_auc(positive, negative),
             Self::AveragePrecision => average_precision(positive, negative),
+            Self::MeanReciprocalRank => mean_reciprocal_rank(positive, negative),
             Self::HitsAt(k) => hits_at(k, positive, negative),
         }
     }
@@ -49,6 +52,7 @@ impl fmt::Display for Metric {
         match self {
             Self::Auc => f.write_str("auc"),
             Self::AveragePrecision => f.write_str("ap"),
+            Self::MeanReciprocalRank => f.write_str("mrr"),
             Self::HitsAt(k) => write!(f, "hits@{k}"),
         }
     }
@@ -62,6 +66,7 @@ impl FromStr for Metric {
         match name {
             "auc" => Ok(Self::Auc),
             "ap" => Ok(Self::AveragePrecision),
+            "mrr" => Ok(Self::MeanReciprocalRank),
             _ => {
                 let k = name.strip_prefix("hits@").ok_or_else(unknown)?;
                 k.parse().map(Self::HitsAt).map_err(|_| unknown())
@@ -76,7 +81,7 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in ["auc", "ap", "hits@1", "hits@100"] {
+        for name in ["auc", "ap", "mrr", "hits@1", "hits@100"] {
             assert_eq!(name.parse::<Metric>().unwrap().to_string(), name);
         }
     }

@@ -5,11 +5,15 @@
 mod hits;
 mod metric;
 mod precision;
+mod rank;
+mod reciprocal;
 mod roc;
 
 pub use hits::hits_at;
 pub use metric::{Metric, UnknownMetric};
 pub use precision::average_precision;
+pub use rank::{RankChoice, RankError, RankSearch, choose_rank};
+pub use reciprocal::mean_reciprocal_rank;
 pub use roc::roc_auc;
 
 /// Why scores have no figure.

@@ -131,14 +131,16 @@ pub fn factor(gram: &[f64], order: usize, shift: f64, drop_below: f64) -> Result
 }
 
 /// Scales rows and columns of a Gram matrix so that its diagonal is one, and returns the factor of each column: one over its
-/// length, zero for a column of zeros.
+/// length, zero for a column of zeros or of numbers too small to tell from them.
 ///
 /// # Panics
 /// If `gram` has another size.
 pub fn scale_to_unit(gram: &mut [f64], order: usize) -> Vec<f64> {
     assert_eq!(gram.len(), order * order, "a matrix of order {order}");
+    // A shorter column cannot be scaled to unit length in f32.
+    let shortest = f64::from(f32::MIN_POSITIVE).powi(2);
     let inverse = |square: f64| {
-        if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
+        if square < shortest { 0.0 } else { 1.0 / square.sqrt() }
     };
     let scale: Vec<f64> = (0..order).map(|j| inverse(gram[j * order + j])).collect();
     for (row, s) in gram.chunks_exact_mut(order.max(1)).zip(&scale) {

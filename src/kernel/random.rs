@@ -56,6 +56,13 @@ pub fn bits(seed: u64, stream: u32, row: u64, col: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
+/// Two independent numbers below `bound`, each as likely as any other up to one part in 2³².
+pub fn pair(seed: u64, stream: u32, row: u64, col: u32, bound: u32) -> (u32, u32) {
+    let word = bits(seed, stream, row, col);
+    let scale = |half: u64| ((half * u64::from(bound)) >> 32) as u32;
+    (scale(word >> 32), scale(word & 0xffff_ffff))
+}
+
 /// A number uniform in `0..1` (one excluded), a multiple of 2⁻⁵³.
 #[inline]
 pub fn uniform(seed: u64, stream: u32, row: u64, col: u32) -> f64 {
@@ -128,6 +135,17 @@ fn pair_counter(group: u32, pair: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pairs_are_below_their_bound_and_reach_all_of_it() {
+        let mut seen = [[false; 3]; 3];
+        for row in 0..200 {
+            let (a, b) = pair(1, stream::NEGATIVES, row, 0, 3);
+            seen[a as usize][b as usize] = true;
+        }
+        assert!(seen.iter().flatten().all(|&seen| seen));
+        assert_eq!(pair(1, stream::NEGATIVES, 5, 0, 1), (0, 0));
+    }
 
     #[test]
     fn philox_gives_the_published_answers() {

@@ -166,6 +166,11 @@ impl Matrix {
     }
 
     fn check_indices(&self, side: &'static str, indices: &[usize], bound: usize) -> Result<(), MatrixError> {
+        // A gather is carried out by a sparse matrix, whose rows and columns are numbered in 32 bits.
+        const LIMIT: usize = u32::MAX as usize;
+        if bound > LIMIT || indices.len() > LIMIT {
+            return Err(MatrixError::TooLargeToGather { side, operand: brief(self), shape: self.shape() });
+        }
         match indices.iter().position(|&index| index >= bound) {
             None => Ok(()),
             Some(position) => Err(MatrixError::NoSuchIndex {
@@ -224,6 +229,13 @@ mod tests {
         let message = dense("A", 2, 3).try_rows(&[1, 2]).unwrap_err().to_string();
         assert_eq!(message, "cannot gather row 2 of A (2×3): entry 1 of the list must be below 2");
         assert!(dense("A", 2, 3).try_columns(&[2, 0, 2]).is_ok());
+    }
+
+    #[test]
+    fn a_gather_from_too_large_a_matrix_is_refused() {
+        let huge = Matrix::identity(5_000_000_000);
+        assert!(matches!(huge.try_rows(&[0]), Err(MatrixError::TooLargeToGather { .. })));
+        assert!(matches!(huge.try_columns(&[0]), Err(MatrixError::TooLargeToGather { .. })));
     }
 
     #[test]

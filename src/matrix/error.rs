@@ -22,6 +22,9 @@ pub enum MatrixError {
     /// A gather asks for a row or column that is not there.
     #[error("cannot gather {side} {index} of {operand} ({shape}): entry {position} of the list must be below {bound}")]
     NoSuchIndex { side: &'static str, index: usize, position: usize, operand: String, shape: Shape, bound: usize },
+    /// A gather needs 32-bit row and column numbers.
+    #[error("cannot gather {side}s of {operand} ({shape}): at most 4294967295 {side}s can be told apart")]
+    TooLargeToGather { side: &'static str, operand: String, shape: Shape },
     /// A concatenation of nothing has no shape.
     #[error("cannot concatenate no matrices: name at least one")]
     NothingToConcatenate,

@@ -6,25 +6,49 @@
 
 use std::sync::Arc;
 
-use crate::dataset::EdgeList;
 use crate::engine::Cluster;
-use crate::graph::{Graph, GraphError, Import};
-use crate::matrix::{Matrix, MatrixError};
+use crate::graph::Graph;
+use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::svd::{self, Progress, SvdError};
 
 /// The matrix to embed with, and how to decompose it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// C, the longest walk that counts.
-    pub window: usize,
+    /// How much walks of each length count.
+    pub walks: Walks,
     /// λ, the weight of the non-edges.
     pub negative: f64,
     /// How a walk weighs its next steps.
     pub normalize: Normalize,
     /// Multiply the walks by the degrees of where they end: √degree beside a symmetric T, degree beside a row-normalised.
     pub degree_weighted: bool,
+    /// Let a walk stay where it is: T is that of the graph with an edge from every node to itself.
+    pub self_loops: bool,
     /// How to decompose.
     pub svd: svd::Options,
+}
+
+/// How much walks of each length count.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Walks {
+    /// Up to so many steps, C; fewer steps count more: `c_q = (C − q + 1) / Σ_j j`.
+    Window(usize),
+    /// `c_1, c_2, …` themselves.
+    Weights(Vec<f64>),
+}
+
+impl Walks {
+    /// The coefficients of T⁰, T¹, …: none for staying.
+    fn coefficients(&self) -> Vec<f64> {
+        let weights = match self {
+            Walks::Weights(weights) => weights.clone(),
+            Walks::Window(window) => {
+                let total = (window * (window + 1) / 2) as f64;
+                (1..=*window).map(|step| (window - step + 1) as f64 / total).collect()
+            }
+        };
+        std::iter::once(0.0).chain(weights).collect()
+    }
 }
 
 /// What T is.
@@ -66,11 +90,8 @@ pub enum ModelError {
     #[error("the graph has no nodes: there is nothing to embed")]
     EmptyGraph,
     /// A window without steps has no walks.
-    #[error("a window of 0 has no walks: give at least 1")]
-    NoWindow,
-    /// The edges make no graph.
-    #[error(transparent)]
-    Graph(#[from] GraphError),
+    #[error("there are no walks to weigh: give a window of at least 1, or at least one walk weight")]
+    NoWalks,
     /// The matrix cannot be stated.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
@@ -81,19 +102,18 @@ pub enum ModelError {
 
 /// Embeds the nodes of a graph.
 pub fn embed(
-    edges: &EdgeList,
+    graph: &Graph,
     options: &Options,
     cluster: Cluster,
     progress: Arc<Progress>,
 ) -> Result<Embedding, ModelError> {
-    if edges.nodes == 0 {
+    if graph.nodes() == 0 {
         return Err(ModelError::EmptyGraph);
     }
-    let graph = Graph::from_edges(edges, Import::default())?;
-    let matrix = matrix(&graph, options)?;
+    let matrix = matrix(graph, options)?;
     let svd = svd::decompose_watched(&matrix, &options.svd, cluster, progress)?;
     let roots: Vec<f32> = svd.singular_values.iter().map(|value| value.sqrt() as f32).collect();
-    let scale = |vectors: crate::matrix::Dense| {
+    let scale = |vectors: Dense| {
         let mut data = vectors.into_data();
         for row in data.chunks_exact_mut(roots.len().max(1)) {
             row.iter_mut().zip(&roots).for_each(|(entry, root)| *entry *= root);
@@ -101,7 +121,7 @@ pub fn embed(
         data
     };
     Ok(Embedding {
-        nodes: edges.nodes,
+        nodes: graph.nodes(),
         rank: svd.singular_values.len(),
         left: scale(svd.left),
         right: scale(svd.right),
@@ -114,75 +134,157 @@ pub fn embed(
 
 /// The matrix of the embedding. Degrees below one count as one, so that isolated nodes have a row of zeros in T.
 pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
-    if options.window == 0 {
-        return Err(ModelError::NoWindow);
+    let coefficients = options.walks.coefficients();
+    if coefficients.len() < 2 {
+        return Err(ModelError::NoWalks);
     }
-    let adjacency = Matrix::sparse("A", graph.adjacency.clone());
-    let nodes = adjacency.shape().rows;
-    let of_degree = |name: &str, of: fn(f32) -> f32| {
-        Matrix::diagonal(name, graph.degrees.iter().map(|degree| of(degree.max(1.0))).collect())
+    let edges = Matrix::sparse("A", graph.adjacency.clone());
+    let nodes = edges.shape().rows;
+    let (steps, stay) = match options.self_loops {
+        false => (edges.clone(), 0.0),
+        true => (edges.try_add(&Matrix::identity(nodes))?, 1.0),
+    };
+    let of_degrees = |name: &str, degrees: &[f32], of: fn(f32) -> f32| {
+        Matrix::diagonal(name, degrees.iter().map(|degree| of((degree + stay).max(1.0))).collect())
+    };
+    let ends: Vec<f32> = match graph.adjacency.is_symmetric() {
+        true => graph.degrees.clone(),
+        false => graph.adjacency.column_sums().into_iter().map(|sum| sum as f32).collect(),
     };
     let (transition, weight) = match options.normalize {
         Normalize::Row => {
-            let inverse = of_degree("D⁻¹", f32::recip)?;
-            (inverse.try_multiply(&adjacency)?, of_degree("D", |degree| degree)?)
+            let inverse = of_degrees("D⁻¹", &graph.degrees, f32::recip)?;
+            (inverse.try_multiply(&steps)?, of_degrees("D", &ends, |degree| degree)?)
         }
         Normalize::Symmetric => {
-            let root = of_degree("D^-½", |degree| degree.sqrt().recip())?;
-            (root.try_multiply(&adjacency)?.try_multiply(&root)?, of_degree("D^½", f32::sqrt)?)
+            let root: fn(f32) -> f32 = |degree| degree.sqrt().recip();
+            let before = of_degrees("D^-½", &graph.degrees, root)?;
+            let after = if graph.adjacency.is_symmetric() { before.clone() } else { of_degrees("E^-½", &ends, root)? };
+            (before.try_multiply(&steps)?.try_multiply(&after)?, of_degrees("D^½", &ends, f32::sqrt)?)
         }
     };
-    let mut walks = transition.try_polynomial(&walk_weights(options.window))?;
+    let mut walks = transition.try_polynomial(&coefficients)?;
     if options.degree_weighted {
         walks = walks.try_multiply(&weight)?;
     }
-    let non_edges = Matrix::ones(nodes, nodes).try_subtract(&adjacency)?;
+    let non_edges = Matrix::ones(nodes, nodes).try_subtract(&edges)?;
     Ok(walks.try_subtract(&non_edges.try_scale(options.negative)?)?)
 }
 
-/// The coefficients of T⁰, T¹, … T^C: none for staying, then falling evenly; they sum to one.
-fn walk_weights(window: usize) -> Vec<f64> {
-    let total = (window * (window + 1) / 2) as f64;
-    std::iter::once(0.0).chain((1..=window).map(|step| (window - step + 1) as f64 / total)).collect()
-}
-
 impl Embedding {
-    /// How likely each pair is an edge of an undirected graph: `½ (L_i·R_j + L_j·R_i)`.
-    pub fn score_undirected(&self, pairs: &[(u32, u32)]) -> Vec<f32> {
-        let rank = self.rank;
-        let row = |node: u32| node as usize * rank..(node as usize + 1) * rank;
-        let dot = |i: u32, j: u32| -> f64 {
-            let (left, right) = (&self.left[row(i)], &self.right[row(j)]);
-            left.iter().zip(right).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
+    /// `L_i · R_j`, term by term.
+    pub fn products(&self, i: u32, j: u32) -> impl Iterator<Item = f32> + Clone + '_ {
+        let row = |node: u32| node as usize * self.rank..(node as usize + 1) * self.rank;
+        self.left[row(i)].iter().zip(&self.right[row(j)]).map(|(left, right)| left * right)
+    }
+
+    /// How likely each pair is an edge: `L_i·R_j`, or on an undirected graph the mean of both directions. `weights` are
+    /// multiplied on the terms of the product, one a singular value; those that are missing are zero.
+    pub fn score(&self, pairs: &[(u32, u32)], is_directed: bool, weights: &[f64]) -> Vec<f32> {
+        let one_way = |i, j| -> f64 {
+            self.products(i, j).zip(weights).map(|(product, weight)| f64::from(product) * weight).sum()
         };
-        let score = |&(i, j): &(u32, u32)| ((dot(i, j) + dot(j, i)) / 2.0) as f32;
+        let score = |&(i, j): &(u32, u32)| match is_directed {
+            true => one_way(i, j) as f32,
+            false => ((one_way(i, j) + one_way(j, i)) / 2.0) as f32,
+        };
         pairs.iter().map(score).collect()
+    }
+
+    /// The weights that leave scores as they are.
+    pub fn plain_weights(&self) -> Vec<f64> {
+        vec![1.0; self.rank]
+    }
+
+    /// The weights that raise every singular value to a power.
+    pub fn power_weights(&self, power: f64) -> Vec<f64> {
+        self.singular_values.iter().map(|&value| f64::from(value).powf(power - 1.0)).collect()
+    }
+
+    /// The embedding whose plain scores are this one's with these weights.
+    pub fn weighted(mut self, weights: &[f64]) -> Self {
+        for data in [&mut self.left, &mut self.right] {
+            for row in data.chunks_exact_mut(self.rank.max(1)) {
+                row.iter_mut().zip(weights).for_each(|(entry, weight)| *entry *= weight.sqrt() as f32);
+            }
+        }
+        self
+    }
+
+    /// The singular vectors, to start another decomposition from.
+    pub fn start(&self) -> Option<svd::Start> {
+        let unit = |data: &[f32]| {
+            let roots: Vec<f32> = self.singular_values.iter().map(|value| value.sqrt()).collect();
+            let rows = data.chunks_exact(self.rank.max(1));
+            let data = rows.flat_map(|row| row.iter().zip(&roots).map(|(entry, root)| entry / root)).collect();
+            Dense::new(self.nodes, self.rank, data).map(Arc::new).ok()
+        };
+        Some(svd::Start { left: unit(&self.left)?, right: unit(&self.right)? })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::EdgeList;
+    use crate::graph::Import;
+
+    fn text(directed: bool, options: &Options) -> String {
+        let edges = EdgeList { nodes: 3, edges: vec![(0, 1), (1, 2)], directed, ..EdgeList::default() };
+        matrix(&Graph::from_edges(&edges, Import::default()).unwrap(), options).unwrap().to_string()
+    }
+
+    fn options(walks: Walks, normalize: Normalize) -> Options {
+        let svd = svd::Options::of_rank(1);
+        Options { walks, negative: 0.02, normalize, degree_weighted: false, self_loops: false, svd }
+    }
 
     #[test]
     fn walk_weights_fall_evenly_and_sum_to_one() {
-        assert_eq!(walk_weights(3), [0.0, 0.5, 2.0 / 6.0, 1.0 / 6.0]);
-        assert!((walk_weights(10).iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert_eq!(Walks::Window(3).coefficients(), [0.0, 0.5, 2.0 / 6.0, 1.0 / 6.0]);
+        assert!((Walks::Window(10).coefficients().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert_eq!(Walks::Weights(vec![3.0, -1.0]).coefficients(), [0.0, 3.0, -1.0]);
     }
 
     #[test]
     fn the_matrix_reads_like_the_paper() {
-        let edges = EdgeList { nodes: 3, edges: vec![(0, 1), (1, 2)], ..EdgeList::default() };
-        let graph = Graph::from_edges(&edges, Import::default()).unwrap();
-        let options = Options {
-            window: 2,
-            negative: 0.02,
-            normalize: Normalize::Symmetric,
-            degree_weighted: true,
-            svd: svd::Options::of_rank(1),
-        };
-        let text = matrix(&graph, &options).unwrap().to_string();
+        let walks = Walks::Weights(vec![0.75, 0.25]);
+        let symmetric = Options { degree_weighted: true, ..options(walks.clone(), Normalize::Symmetric) };
         let t = "D^-½·A·D^-½";
-        assert_eq!(text, format!("(0.6666666666666666·{t} + 0.3333333333333333·({t})²)·D^½ − 0.02·(J − A)"));
+        assert_eq!(text(false, &symmetric), format!("(0.75·{t} + 0.25·({t})²)·D^½ − 0.02·(J − A)"));
+        let row = Options { self_loops: true, ..options(walks, Normalize::Row) };
+        let t = "D⁻¹·(A + I)";
+        assert_eq!(text(false, &row), format!("0.75·{t} + 0.25·({t})² − 0.02·(J − A)"));
+        let directed = options(Walks::Window(1), Normalize::Symmetric);
+        assert_eq!(text(true, &directed), "D^-½·A·E^-½ − 0.02·(J − A)");
+    }
+
+    #[test]
+    fn no_walks_are_an_error() {
+        let edges = EdgeList { nodes: 2, edges: vec![(0, 1)], ..EdgeList::default() };
+        let graph = Graph::from_edges(&edges, Import::default()).unwrap();
+        let error = matrix(&graph, &options(Walks::Weights(vec![]), Normalize::Row)).unwrap_err();
+        assert!(matches!(error, ModelError::NoWalks));
+    }
+
+    #[test]
+    fn scores_of_both_directions_are_averaged_only_where_there_is_no_direction() {
+        let embedding = Embedding {
+            nodes: 2,
+            rank: 2,
+            left: vec![1.0, 2.0, 3.0, 4.0],
+            right: vec![5.0, 6.0, 7.0, 8.0],
+            singular_values: vec![4.0, 2.0],
+            relative_residuals: vec![0.0; 2],
+            operator_columns: 0,
+            iterations: 0,
+        };
+        let plain = embedding.plain_weights();
+        assert_eq!(embedding.score(&[(0, 1)], true, &plain), [23.0]);
+        assert_eq!(embedding.score(&[(0, 1), (1, 0)], false, &plain), [31.0, 31.0]);
+        assert_eq!(embedding.score(&[(0, 1)], true, &[1.0]), [7.0], "the first term alone");
+        assert_eq!(embedding.power_weights(2.0), [4.0, 2.0]);
+        let start = embedding.start().unwrap();
+        assert_eq!(start.left.row(1)[0], 1.5);
     }
 }

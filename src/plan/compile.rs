@@ -10,15 +10,12 @@ use std::sync::Arc;
 use super::fuse::fuse;
 use super::program::{Action, Diagonal, Epilogue, Piece, Program, Side, SparseRole, Step, Term, Value};
 use crate::graph::Sparse;
-use crate::matrix::{Kind, Matrix};
+use crate::matrix::{Kind, Matrix, Shape};
 
 impl Program {
     /// The program that multiplies by `matrix`, or by its transpose.
     pub fn compile(matrix: &Matrix, side: Side) -> Program {
-        let shape = match side {
-            Side::Plain => matrix.shape(),
-            Side::Transposed => matrix.shape().transposed(),
-        };
+        let shape = side.shape_of(matrix);
         let mut compiler = Compiler { steps: Vec::new(), products: HashMap::new(), made: HashMap::new() };
         let sum = compiler.product(matrix, side, &Scaled { value: Value::INPUT, diagonal: None });
         let output = compiler.panel(&sum, shape.rows);
@@ -44,8 +41,8 @@ fn diagonal_key(diagonal: &Option<Diagonal>) -> usize {
 /// Names a panel made from others, so that it is made once.
 #[derive(PartialEq, Eq, Hash)]
 enum Made {
-    /// A value with a diagonal applied.
-    Applied(Value, usize),
+    /// A sum of so many rows, term by term: value, diagonal and the bits of the coefficient.
+    Sum(usize, Vec<(Value, usize, u64)>),
     /// The column sums of a value.
     ColumnSums(Value),
     /// Rows of a value.
@@ -58,7 +55,7 @@ type ProductKey = (usize, Side, Value, usize);
 struct Compiler {
     steps: Vec<Step>,
     products: HashMap<ProductKey, (Sum, Option<Diagonal>)>,
-    made: HashMap<Made, (Value, Option<Diagonal>)>,
+    made: HashMap<Made, (Value, Vec<Diagonal>)>,
 }
 
 impl Compiler {
@@ -79,10 +76,7 @@ impl Compiler {
     }
 
     fn product_anew(&mut self, matrix: &Matrix, side: Side, x: &Scaled) -> Sum {
-        let (rows, columns) = match side {
-            Side::Plain => (matrix.shape().rows, matrix.shape().columns),
-            Side::Transposed => (matrix.shape().columns, matrix.shape().rows),
-        };
+        let Shape { rows, columns } = side.shape_of(matrix);
         match matrix.kind() {
             Kind::Zero => Sum::new(),
             Kind::Identity => vec![Term { coefficient: 1.0, diagonal: x.diagonal.clone(), value: x.value }],
@@ -117,7 +111,7 @@ impl Compiler {
             }
             Kind::Ones => {
                 let input = self.applied(x, columns);
-                let sums = self.make(Made::ColumnSums(input), None, 1, || Action::ColumnSums { input });
+                let sums = self.make(Made::ColumnSums(input), Vec::new(), 1, || Action::ColumnSums { input });
                 let value = self.push(rows, Action::RankOne { input: sums, epilogue: Epilogue::default() });
                 vec![Term::plain(value)]
             }
@@ -183,11 +177,7 @@ impl Compiler {
 
     /// `matrix · sum`. A single term goes in as it is, its coefficient kept outside; more are summed first.
     fn product_of_sum(&mut self, matrix: &Matrix, side: Side, sum: Sum) -> Sum {
-        let rows = match side {
-            Side::Plain => matrix.shape().columns,
-            Side::Transposed => matrix.shape().rows,
-        };
-        self.with_scaled(sum, rows, |compiler, x| compiler.product(matrix, side, x))
+        self.with_scaled(sum, side.shape_of(matrix).columns, |compiler, x| compiler.product(matrix, side, x))
     }
 
     /// Applies a linear function to a sum by way of one scaled value.
@@ -237,12 +227,9 @@ impl Compiler {
         let mut first_row = 0;
         let mut sum = Sum::new();
         for part in parts {
-            let rows = match side {
-                Side::Plain => part.shape().columns,
-                Side::Transposed => part.shape().rows,
-            };
+            let rows = side.shape_of(part).columns;
             let piece = Piece { value, first_row, rows };
-            let slice = self.make(Made::Slice(piece), None, rows, || Action::Arrange { pieces: vec![piece] });
+            let slice = self.make(Made::Slice(piece), Vec::new(), rows, || Action::Arrange { pieces: vec![piece] });
             sum = add(sum, self.product(part, side, &Scaled { value: slice, diagonal: None }));
             first_row += rows;
         }
@@ -253,10 +240,7 @@ impl Compiler {
     fn stack(&mut self, parts: &[Matrix], side: Side, x: &Scaled, rows: usize) -> Sum {
         let mut pieces = Vec::with_capacity(parts.len());
         for part in parts {
-            let part_rows = match side {
-                Side::Plain => part.shape().rows,
-                Side::Transposed => part.shape().columns,
-            };
+            let part_rows = side.shape_of(part).rows;
             let product = self.product(part, side, x);
             let value = self.panel(&product, part_rows);
             pieces.push(Piece { value, first_row: 0, rows: part_rows });
@@ -266,22 +250,24 @@ impl Compiler {
 
     /// The panel of a scaled value.
     fn applied(&mut self, x: &Scaled, rows: usize) -> Value {
-        let Some(diagonal) = &x.diagonal else { return x.value };
-        let term = Term { coefficient: 1.0, diagonal: Some(diagonal.clone()), value: x.value };
-        let made = Made::Applied(x.value, diagonal_key(&x.diagonal));
-        self.make(made, Some(diagonal.clone()), rows, || Action::Combine { terms: vec![term] })
+        self.panel(&vec![Term { coefficient: 1.0, diagonal: x.diagonal.clone(), value: x.value }], rows)
     }
 
     /// The panel of a sum.
     fn panel(&mut self, sum: &Sum, rows: usize) -> Value {
-        match sum.as_slice() {
-            [term] if term.is_plain() => term.value,
-            terms => self.push(rows, Action::Combine { terms: terms.to_vec() }),
+        if let [term] = sum.as_slice()
+            && term.is_plain()
+        {
+            return term.value;
         }
+        let key = |term: &Term| (term.value, diagonal_key(&term.diagonal), term.coefficient.to_bits());
+        let name = Made::Sum(rows, sum.iter().map(key).collect());
+        let diagonals = sum.iter().filter_map(|term| term.diagonal.clone()).collect();
+        self.make(name, diagonals, rows, || Action::Combine { terms: sum.clone() })
     }
 
-    /// Makes a panel, or finds it made. `keep` holds on to the diagonal whose address is part of the name.
-    fn make(&mut self, name: Made, keep: Option<Diagonal>, rows: usize, action: impl FnOnce() -> Action) -> Value {
+    /// Makes a panel, or finds it made. `keep` holds on to the diagonals whose addresses are part of the name.
+    fn make(&mut self, name: Made, keep: Vec<Diagonal>, rows: usize, action: impl FnOnce() -> Action) -> Value {
         if let Some((value, _)) = self.made.get(&name) {
             return *value;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::graph::Sparse;
-use crate::matrix::Dense;
+use crate::matrix::{Dense, Matrix, Shape};
 
 /// A panel that a program reads or makes. Value 0 is its input; step `i` makes value `i + 1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,6 +27,14 @@ impl Side {
         match self {
             Side::Plain => Side::Transposed,
             Side::Transposed => Side::Plain,
+        }
+    }
+
+    /// The shape of a matrix, or of its transpose.
+    pub fn shape_of(self, matrix: &Matrix) -> Shape {
+        match self {
+            Side::Plain => matrix.shape(),
+            Side::Transposed => matrix.shape().transposed(),
         }
     }
 }
@@ -122,7 +130,7 @@ pub enum Action {
     },
     /// `matrix · input`, dense.
     Dense { name: String, matrix: Arc<Dense>, input: Value, epilogue: Epilogue },
-    /// `matrixᵀ · input`, dense, summed over all rows: a small panel that every worker has whole.
+    /// `matrixᵀ · input`, dense, summed over all rows: a panel as high as the matrix is wide, which every worker has whole.
     Project { name: String, matrix: Arc<Dense>, input: Value },
     /// The sum of every column: one row that every worker has.
     ColumnSums { input: Value },

@@ -1,11 +1,17 @@
 //! The figures of a run, as `metrics.json` holds them.
 
+use std::collections::BTreeMap;
+
 use serde::{Serialize, Serializer};
 
 use crate::evaluate::Metric;
 
 /// The name of the stage that embeds nodes.
 pub const EMBEDDING: &str = "embedding";
+/// The name of the stage that trains the kernel over the powers of the singular values.
+pub const FINETUNE: &str = "finetune";
+/// The name of the stage that embeds again with the validation edges in the graph.
+pub const UPDATE: &str = "update";
 
 /// Everything that a run measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,6 +59,23 @@ pub struct Stage {
     pub max_relative_residual: Option<f64>,
     /// How many iterations were made.
     pub iterations: usize,
+    /// The kernel that was trained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelFigures>,
+    /// ROC-AUC on held-out training edges by rank, where the rank was chosen by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks_tried: Option<BTreeMap<usize, f64>>,
+}
+
+/// What training a kernel came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct KernelFigures {
+    /// μ, the mean power.
+    pub mean: f64,
+    /// s̄, how sharply the powers gather around it.
+    pub sharpness: f64,
+    /// The mean cross-entropy towards the end.
+    pub loss: f64,
 }
 
 /// Figures by metric, in the order in which the config asks for them.
@@ -114,6 +137,8 @@ pub(super) fn example() -> Metrics {
             operator_columns: 600,
             max_relative_residual: Some(0.003),
             iterations: 10,
+            kernel: None,
+            ranks_tried: None,
         }],
         seconds: Seconds { load: 0.25, train: 1.5, evaluate: 0.125, total: 1.875 },
         peak_memory_bytes: None,

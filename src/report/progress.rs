@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::finetune;
 use crate::svd::Progress;
 
 /// A bar on stderr. It is silent when stderr is no terminal or nobody wants it, and gone when it is dropped.
@@ -30,6 +31,16 @@ impl Bar {
             if let Some(residual) = residual {
                 bar.set_message(format!("worst residual {residual:.1e}"));
             }
+            bar.set_position(done as u64);
+        })
+    }
+
+    /// What training calls after each batch.
+    pub fn loss_callback(&self) -> Arc<finetune::Progress> {
+        let bar = self.0.clone();
+        Arc::new(move |done, of, loss| {
+            bar.set_length(of as u64);
+            bar.set_message(format!("loss {loss:.4}"));
             bar.set_position(done as u64);
         })
     }

@@ -42,6 +42,9 @@ fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage) -> fmt::Result {
     row(f, "iterations", &stage.iterations)?;
     let residual = stage.max_relative_residual;
     row(f, "worst residual", &residual.map_or("–".to_owned(), |r| format!("{r:.2e} of its σ")))?;
+    if let Some(kernel) = &stage.kernel {
+        row(f, "kernel", &format_args!("μ {:.3}, s̄ {:.2}, loss {:.4}", kernel.mean, kernel.sharpness, kernel.loss))?;
+    }
     let asked = stage.test.as_ref().or(stage.valid.as_ref());
     let Some(Scores(asked)) = asked else {
         return Ok(());

@@ -1,5 +1,10 @@
 //! How far to trust the answer.
 
+/// Singular values below this many times the largest may be what rounding makes of zero.
+const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
+/// They are, if their relative residual is above this: that of pure rounding is one or more.
+const NOISY_RESIDUAL: f64 = 0.5;
+
 /// The measured residual ‖Mv − σu‖/σ of every triplet.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Certificate {
@@ -14,8 +19,17 @@ impl Certificate {
         Self { relative_residuals: residual_squares.iter().zip(singular_values).map(relative).collect() }
     }
 
-    /// The largest; 0 where there are no triplets.
+    /// The largest; 0 where there are no triplets, NaN where one is.
     pub fn worst(&self) -> f64 {
-        self.relative_residuals.iter().copied().fold(0.0, f64::max)
+        let larger = |worst: f64, residual: f64| if residual <= worst { worst } else { residual };
+        self.relative_residuals.iter().copied().fold(0.0, larger)
+    }
+
+    /// How many triplets at the front are more than rounding. A singular value that is tiny beside the largest and no
+    /// larger than about its own residual is what rounding makes of zero.
+    pub(super) fn count_real(&self, singular_values: &[f64]) -> usize {
+        let noise = ROUNDING * singular_values.first().copied().unwrap_or(0.0);
+        let pairs = singular_values.iter().zip(&self.relative_residuals);
+        pairs.take_while(|(value, residual)| **value > noise || **residual < NOISY_RESIDUAL).count()
     }
 }

@@ -24,5 +24,5 @@ mod run;
 mod subspace;
 
 pub use certificate::Certificate;
-pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, SvdError};
-pub use run::{Progress, Svd, decompose, decompose_watched};
+pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, Start, SvdError};
+pub use run::{Progress, Svd, Triplets, decompose, decompose_on, decompose_watched, programs};

@@ -1,8 +1,10 @@
 //! What to ask of the decomposition.
 
+use std::sync::Arc;
+
 use crate::engine::EngineError;
 use crate::kernel::factor::FactorError;
-use crate::matrix::Shape;
+use crate::matrix::{Dense, Shape};
 
 /// Iterations when nothing else is said.
 pub const DEFAULT_ITERATIONS: usize = 10;
@@ -26,6 +28,16 @@ pub struct Options {
     pub method: Method,
     /// How blocks are made orthonormal.
     pub orthonormalize: Orthonormalize,
+    /// Vectors to start from in place of random ones: those of a matrix that is nearly this one.
+    pub start: Option<Start>,
+}
+
+/// Singular vectors to start from, one a column. The side that the iteration starts on is used: right vectors, or left
+/// ones of a matrix that is wider than high. Columns that are missing are random.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    pub left: Arc<Dense>,
+    pub right: Arc<Dense>,
 }
 
 /// Which algorithm finds the triplets.
@@ -44,7 +56,7 @@ pub enum Orthonormalize {
     /// By the Cholesky factor of its Gram matrix.
     #[default]
     Cholesky,
-    /// By Householder reflections along the tile tree.
+    /// By Householder reflections along the tile tree; a badly conditioned block through its Gram matrix all the same.
     Qr,
 }
 
@@ -59,6 +71,7 @@ impl Options {
             seed: 1,
             method: Method::default(),
             orthonormalize: Orthonormalize::default(),
+            start: None,
         }
     }
 
@@ -73,6 +86,12 @@ impl Options {
         }
         if let Some(tolerance) = self.tolerance.filter(|tolerance| !(tolerance.is_finite() && *tolerance > 0.0)) {
             return Err(SvdError::BadTolerance { tolerance });
+        }
+        if let Some(start) = self.start.as_ref() {
+            let given = Shape::new(start.left.rows(), start.right.rows());
+            if given != shape {
+                return Err(SvdError::StartMismatch { given, shape });
+            }
         }
         let oversample = self.oversample.unwrap_or(self.rank.min(DEFAULT_OVERSAMPLE_LIMIT));
         Ok(self.rank.saturating_add(oversample).min(limit))
@@ -92,6 +111,12 @@ pub enum SvdError {
     /// The tolerance cannot be met or has no meaning.
     #[error("a tolerance of {tolerance} has no meaning: give a number above 0, such as 0.02")]
     BadTolerance { tolerance: f64 },
+    /// The vectors to start from are those of another shape.
+    #[error("the vectors to start from are those of a {given} matrix, and this one is {shape}")]
+    StartMismatch { given: Shape, shape: Shape },
+    /// The basis of the answer would not become orthonormal.
+    #[error("no orthonormal basis was found: the smallest squared pivot is still {smallest_pivot:e}")]
+    NotOrthonormal { smallest_pivot: f64 },
     /// A small factorisation failed.
     #[error(transparent)]
     Factor(#[from] FactorError),

@@ -1,7 +1,7 @@
 //! Orthonormal bases of distributed blocks.
 //!
 //! A pass divides a block X by the triangular factor R of X = Q·R, found from the Gram matrix (Cholesky) or by Householder
-//! reflections. One pass on a well-conditioned block is enough for an iteration. On a badly conditioned one the diagonal
+//! reflections (QR; a badly conditioned block goes through its Gram matrix all the same). One pass on a well-conditioned block is enough for an iteration. On a badly conditioned one the diagonal
 //! is shifted, which makes the block better conditioned without losing its span, and the pass repeated. A direction that
 //! depends on the others even then is dropped. The basis that the answer is built on is divided until it divides by
 //! nearly the identity.
@@ -10,8 +10,8 @@ use super::options::{Orthonormalize, SvdError};
 use crate::engine::{Session, Shard};
 use crate::kernel::factor::{UpperFactor, factor, scale_to_unit};
 
-/// Squared pivots of the unit-scaled block above which one pass leaves a basis good enough to go on with: it is then
-/// orthonormal to a few times 1e-5.
+/// Squared pivots of the unit-scaled block above which one pass leaves a basis good enough to go on with: on random
+/// blocks it is then orthonormal to a few times 1e-5.
 const GOOD_PIVOT: f64 = 1e-6;
 /// Squared pivots above which the block was orthonormal before the pass, up to what the pass mends.
 const NEARLY_ORTHONORMAL_PIVOT: f64 = 0.25;
@@ -61,7 +61,10 @@ pub(super) fn orthonormalize(
             Care::Full => NEARLY_ORTHONORMAL_PIVOT,
         };
         if is_full && smallest_pivot > enough {
-            break;
+            return Ok(basis);
+        }
+        if pass + 1 == MOST_PASSES && care == Care::Full {
+            return Err(SvdError::NotOrthonormal { smallest_pivot });
         }
     }
     Ok(basis)

@@ -13,10 +13,6 @@ use crate::plan::{Program, Side};
 /// residual if a tolerance was given.
 pub type Progress = dyn Fn(usize, usize, Option<f64>) + Send + Sync;
 
-/// A singular value this small beside the largest, in units of it, is what rounding makes of zero, if its residual is
-/// larger than itself.
-const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
-
 /// The largest singular triplets of a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Svd {
@@ -35,18 +31,32 @@ pub struct Svd {
 }
 
 impl Svd {
-    /// The number of triplets found: the rank asked for, or that of the matrix if it has less.
+    /// The number of triplets found: the rank asked for, or that of the matrix, as far as 32-bit numbers can tell it, if
+    /// it has less.
     pub fn effective_rank(&self) -> usize {
         self.singular_values.len()
     }
 }
 
-/// One worker's rows of the triplets.
-struct Triplets {
-    left: Shard,
-    singular_values: Vec<f64>,
-    right: Shard,
-    certificate: Certificate,
+/// One worker's rows of the largest singular triplets; what is not a shard is the same on every worker.
+pub struct Triplets {
+    /// Rows of the left vectors, one column a triplet.
+    pub left: Shard,
+    /// From the largest down.
+    pub singular_values: Vec<f64>,
+    /// Rows of the right vectors.
+    pub right: Shard,
+    /// The measured residual of each.
+    pub certificate: Certificate,
+    /// How many iterations were made.
+    pub iterations: usize,
+    /// How many columns were multiplied by M or its transpose in all.
+    pub operator_columns: usize,
+}
+
+/// The programs that [`decompose_on`] multiplies with, in the order in which it wants them.
+pub fn programs(matrix: &Matrix) -> Vec<Arc<Program>> {
+    [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))).into()
 }
 
 /// Finds the largest singular triplets of `matrix`.
@@ -62,39 +72,44 @@ pub fn decompose_watched(
     progress: Arc<Progress>,
 ) -> Result<Svd, SvdError> {
     let shape = matrix.shape();
-    let block_columns = options.block_columns(shape)?;
+    options.block_columns(shape)?;
     let options = options.clone();
-    let programs = [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side)));
-    run(cluster, programs.into(), move |session| {
-        decompose_on(session, shape, block_columns, &options, progress.as_ref())
+    run(cluster, programs(matrix), move |session| {
+        let triplets = decompose_on(session, shape, &options, progress.as_ref())?;
+        let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);
+        Ok(Svd {
+            left: left.unwrap_or_default(),
+            singular_values: triplets.singular_values,
+            right: right.unwrap_or_default(),
+            certificate: triplets.certificate,
+            iterations: triplets.iterations,
+            operator_columns: triplets.operator_columns,
+        })
     })
 }
 
-/// Program 0 multiplies by the matrix, program 1 by its transpose.
-fn decompose_on(
+/// Finds the largest singular triplets of a matrix of this shape within a run of workers whose first two programs are
+/// its [`programs`]; every worker keeps its own rows.
+pub fn decompose_on(
     session: &mut Session<'_>,
     shape: Shape,
-    block_columns: usize,
     options: &Options,
     progress: &Progress,
-) -> Result<Svd, SvdError> {
+) -> Result<Triplets, SvdError> {
+    let block_columns = options.block_columns(shape)?;
     let is_wide = shape.rows < shape.columns;
     let (plain, transposed) = if is_wide { (1, 0) } else { (0, 1) };
     let tall = Tall { columns: shape.smaller_side(), plain, transposed };
+    let start = options.start.as_ref().map(|start| if is_wide { &*start.left } else { &*start.right });
     let projection = match options.method {
-        Method::Subspace => iterate(session, tall, block_columns, options, progress)?,
+        Method::Subspace => iterate(session, tall, block_columns, options, start, progress)?,
     };
-    let (iterations, mut operator_columns) = (projection.iterations, projection.operator_columns);
     let triplets = triplets(session, projection, options.rank, is_wide)?;
-    let columns = triplets.singular_values.len();
     let triplets = certify(session, tall.plain, triplets)?;
-    operator_columns += columns;
-    let kept = triplets.singular_values.len();
-    let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);
-    let (left, right) = (first_columns(left, kept), first_columns(right, kept));
-    let (left, right) = if is_wide { (right, left) } else { (left, right) };
-    let (singular_values, certificate) = (triplets.singular_values, triplets.certificate);
-    Ok(Svd { left, singular_values, right, certificate, iterations, operator_columns })
+    match is_wide {
+        false => Ok(triplets),
+        true => Ok(Triplets { left: triplets.right, right: triplets.left, ..triplets }),
+    }
 }
 
 /// The vectors of the first triplets, with their signs fixed by the left vectors of the matrix as the user stated it.
@@ -122,33 +137,28 @@ fn triplets(
     let left = rotate(session, &projection.left, &projection.left_rotation, rank)?;
     let right = rotate(session, &projection.right, &projection.right_rotation, rank)?;
     projection.singular_values.truncate(rank);
-    let certificate = Certificate::default();
-    Ok(Triplets { left, singular_values: projection.singular_values, right, certificate })
+    let Projection { singular_values, iterations, operator_columns, .. } = projection;
+    Ok(Triplets { left, singular_values, right, certificate: Certificate::default(), iterations, operator_columns })
 }
 
 /// Measures every residual, and drops the triplets at the end that are rounding and nothing else.
 fn certify(session: &mut Session<'_>, plain: usize, mut triplets: Triplets) -> Result<Triplets, SvdError> {
-    if triplets.singular_values.is_empty() {
+    let found = triplets.singular_values.len();
+    if found == 0 {
         return Ok(triplets);
     }
     let images = session.multiply(plain, &triplets.right)?;
+    triplets.operator_columns += found;
     let squares = session.distance_squares(&images, &triplets.left, &triplets.singular_values)?;
     let mut certificate = Certificate::new(&squares, &triplets.singular_values);
-    let noise = ROUNDING * triplets.singular_values[0];
-    let is_noise = |(value, residual): (&f64, &f64)| *value <= noise && *residual > 1.0;
-    let pairs = triplets.singular_values.iter().zip(&certificate.relative_residuals);
-    let kept = pairs.take_while(|pair| !is_noise(*pair)).count();
+    let kept = certificate.count_real(&triplets.singular_values);
     triplets.singular_values.truncate(kept);
     certificate.relative_residuals.truncate(kept);
-    Ok(Triplets { certificate, ..triplets })
-}
-
-/// The first columns of a panel; nothing where this worker did not get it.
-fn first_columns(panel: Option<Dense>, columns: usize) -> Dense {
-    let Some(panel) = panel else { return Dense::default() };
-    if panel.columns() == columns {
-        return panel;
+    if kept < found {
+        let first: Vec<f64> =
+            (0..found * found).map(|entry| f64::from(u8::from(entry / found == entry % found))).collect();
+        triplets.left = rotate(session, &triplets.left, &first, kept)?;
+        triplets.right = rotate(session, &triplets.right, &first, kept)?;
     }
-    let data = (0..panel.rows()).flat_map(|row| panel.row(row)[..columns].iter().copied()).collect();
-    Dense::new(panel.rows(), columns, data).unwrap_or_default()
+    Ok(Triplets { certificate, ..triplets })
 }

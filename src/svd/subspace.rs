@@ -8,6 +8,7 @@ use crate::engine::{Session, Shard};
 use crate::kernel::factor::FactorError;
 use crate::kernel::random;
 use crate::kernel::small::{SmallSvd, small_svd};
+use crate::matrix::Dense;
 
 /// The programs that multiply by a matrix that is at least as high as wide, and by its transpose.
 #[derive(Debug, Clone, Copy)]
@@ -32,12 +33,13 @@ pub(super) struct Projection {
     pub(super) operator_columns: usize,
 }
 
-/// Iterates on a block of `block_columns` columns, and projects the matrix on what that leaves.
+/// Iterates on a block of `block_columns` columns, `start` among them, and projects the matrix on what that leaves.
 pub(super) fn iterate(
     session: &mut Session<'_>,
     matrix: Tall,
     block_columns: usize,
     options: &Options,
+    start: Option<&Dense>,
     progress: &Progress,
 ) -> Result<Projection, SvdError> {
     let how = options.orthonormalize;
@@ -46,7 +48,11 @@ pub(super) fn iterate(
         operator_columns += block.cols();
         session.multiply(program, block)
     };
-    let start = session.random_normal(matrix.columns, block_columns, options.seed, random::stream::START_BLOCK)?;
+    let (seed, stream) = (options.seed, random::stream::START_BLOCK);
+    let start = match start {
+        None => session.random_normal(matrix.columns, block_columns, seed, stream)?,
+        Some(vectors) => session.panel_from(vectors, block_columns, seed, stream)?,
+    };
     let mut product = multiply(session, matrix.plain, &start)?;
     drop(start);
     let mut done = 0;
@@ -111,8 +117,10 @@ fn worst_residual(
     let rank = rank.min(small.values.len());
     let images = rotate(session, product, &small.right, rank)?;
     let vectors = rotate(session, left, &small.left, rank)?;
-    let squares = session.distance_squares(&images, &vectors, &small.values[..rank])?;
-    Ok(Certificate::new(&squares, &small.values[..rank]).worst())
+    let values = &small.values[..rank];
+    let mut certificate = Certificate::new(&session.distance_squares(&images, &vectors, values)?, values);
+    certificate.relative_residuals.truncate(certificate.count_real(values));
+    Ok(certificate.worst())
 }
 
 /// The first `columns` columns of a panel times a small matrix.

@@ -1,6 +1,7 @@
 //! Slow, obvious arithmetic to compare with, and random expressions to compare on.
 #![allow(dead_code)] // Each test file uses its own part.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use isvd_dist::engine::{Cluster, Transport};
@@ -58,9 +59,23 @@ impl Table {
 
 /// The matrix, formed. With `absolute`, every leaf and coefficient by its magnitude: a bound on what rounding can do.
 pub fn form(matrix: &Matrix, absolute: bool) -> Table {
+    form_shared(matrix, absolute, &mut HashMap::new())
+}
+
+/// Forms each node once, however often it is used.
+fn form_shared(matrix: &Matrix, absolute: bool, formed: &mut HashMap<usize, Table>) -> Table {
+    if let Some(table) = formed.get(&matrix.identity_key()) {
+        return table.clone();
+    }
+    let table = form_anew(matrix, absolute, formed);
+    formed.insert(matrix.identity_key(), table.clone());
+    table
+}
+
+fn form_anew(matrix: &Matrix, absolute: bool, formed: &mut HashMap<usize, Table>) -> Table {
     let shape = matrix.shape();
     let (rows, columns) = (shape.rows, shape.columns);
-    let form = |inner: &Matrix| form(inner, absolute);
+    let mut form = |inner: &Matrix| form_shared(inner, absolute, formed);
     let sign = |value: f64| if absolute { value.abs() } else { value };
     match matrix.kind() {
         Kind::Sparse { data, .. } => {
@@ -89,7 +104,7 @@ pub fn form(matrix: &Matrix, absolute: bool) -> Table {
         }
         Kind::Transpose(inner) => form(inner).t(),
         Kind::Beside(parts) => {
-            let parts: Vec<Table> = parts.iter().map(form).collect();
+            let parts: Vec<Table> = parts.iter().map(&mut form).collect();
             let find = |mut column: usize| {
                 for part in &parts {
                     if column < part.columns {
@@ -105,8 +120,8 @@ pub fn form(matrix: &Matrix, absolute: bool) -> Table {
             })
         }
         Kind::Stacked(parts) => {
-            let transposed: Vec<Matrix> = parts.iter().map(Matrix::t).collect();
-            form(&Matrix::beside(&transposed)).t()
+            let data = parts.iter().flat_map(|part| form(part).data).collect();
+            Table { rows, columns, data }
         }
         Kind::Rows(inner, indices) => {
             let inner = form(inner);
@@ -117,9 +132,12 @@ pub fn form(matrix: &Matrix, absolute: bool) -> Table {
             Table::new(rows, columns, |row, column| inner.at(row, indices[column]))
         }
         Kind::Polynomial { coefficients, base } => {
+            let base = form(base);
+            let mut power = Table::new(rows, columns, |row, column| f64::from(u8::from(row == column)));
             let mut sum = Table::new(rows, columns, |_, _| 0.0);
-            for (power, &coefficient) in coefficients.iter().enumerate() {
-                sum = sum.plus(&form(&base.pow(power as u32)), sign(coefficient));
+            for &coefficient in coefficients.iter() {
+                sum = sum.plus(&power, sign(coefficient));
+                power = power.times(&base);
             }
             sum
         }
@@ -167,74 +185,104 @@ pub fn sparse(rows: usize, columns: usize, is_weighted: bool, numbers: &mut Numb
     Arc::new(Sparse::from_triplets(rows, columns, entries, values).unwrap())
 }
 
-/// A leaf of any kind that fits the shape.
-fn leaf(rows: usize, columns: usize, numbers: &mut Numbers) -> Matrix {
-    match numbers.below(7) {
-        0 => Matrix::sparse("P", sparse(rows, columns, false, numbers)),
-        1 => Matrix::sparse("W", sparse(rows, columns, true, numbers)),
-        2 => Matrix::dense("X", dense(rows, columns, numbers)).unwrap(),
-        3 => Matrix::ones(rows, columns),
-        4 if numbers.below(4) == 0 => Matrix::zero(rows, columns),
-        5 if rows == columns => Matrix::identity(rows),
-        6 if rows == columns => Matrix::diagonal("d", (0..rows).map(|_| numbers.next() as f32).collect()).unwrap(),
-        _ => Matrix::sparse("P", sparse(rows, columns, false, numbers)),
+/// Random expressions over a pool of matrices of one size: what was built before is used again, so that sharing, powers
+/// and diagonals beside products all come up.
+pub fn pooled_expression(size: usize, nodes: usize, numbers: &mut Numbers) -> Matrix {
+    let diagonal = |name: &str, numbers: &mut Numbers| {
+        Matrix::diagonal(name, (0..size).map(|_| numbers.next() as f32).collect()).unwrap()
+    };
+    let mut pool = vec![
+        Matrix::sparse("P", sparse(size, size, false, numbers)) * (1.0 / size as f64),
+        Matrix::sparse("W", sparse(size, size, true, numbers)) * (1.0 / size as f64),
+        Matrix::dense("X", dense(size, size, numbers)).unwrap() * (1.0 / size as f64),
+        diagonal("d", numbers),
+        diagonal("e", numbers),
+        Matrix::ones(size, size) * (1.0 / size as f64),
+        Matrix::identity(size),
+        Matrix::zero(size, size),
+    ];
+    for _ in 0..nodes {
+        let mut pick = || {
+            // Half of the time one of the newest, so that expressions grow deep.
+            let newest = numbers.below(2) * pool.len().saturating_sub(3);
+            pool[newest + numbers.below(pool.len() - newest)].clone()
+        };
+        let (a, b) = (pick(), pick());
+        pool.push(match numbers.below(11) {
+            0 | 1 => &a + &b,
+            2 => &a - &b,
+            3 => &a * numbers.next(),
+            4..=6 => &a * &b,
+            7 => a.t(),
+            8 => a.polynomial(&[numbers.next(), 0.5, 0.0, numbers.next()]),
+            9 => {
+                let indices: Vec<usize> = (0..size).map(|_| numbers.below(size)).collect();
+                if numbers.below(2) == 0 { a.rows(&indices) } else { a.columns(&indices) }
+            }
+            _ => {
+                let half: Vec<usize> = (0..size).step_by(2).collect();
+                let rest: Vec<usize> = (1..size).step_by(2).collect();
+                if rest.is_empty() {
+                    a.pow(2)
+                } else if numbers.below(2) == 0 {
+                    Matrix::stacked(&[a.rows(&half), b.rows(&rest)])
+                } else {
+                    Matrix::beside(&[a.columns(&half), b.columns(&rest)])
+                }
+            }
+        });
     }
+    pool.pop().expect("a pool is never empty")
 }
 
-/// A random expression of the shape, `depth` nodes deep at most.
+/// A random expression of any shape, `depth` nodes deep at most.
 pub fn expression(rows: usize, columns: usize, depth: usize, numbers: &mut Numbers) -> Matrix {
     if depth == 0 {
-        return leaf(rows, columns, numbers);
+        return match numbers.below(5) {
+            0 => Matrix::sparse("W", sparse(rows, columns, true, numbers)),
+            1 => Matrix::dense("X", dense(rows, columns, numbers)).unwrap(),
+            2 => Matrix::ones(rows, columns),
+            _ => Matrix::sparse("P", sparse(rows, columns, false, numbers)),
+        };
     }
     let depth = depth - 1;
-    match numbers.below(12) {
-        0 => expression(rows, columns, depth, numbers) + expression(rows, columns, depth, numbers),
-        1 => expression(rows, columns, depth, numbers) - expression(rows, columns, depth, numbers),
-        2 => expression(rows, columns, depth, numbers) * numbers.next(),
-        3 => {
-            let middle = 1 + numbers.below(9);
+    match numbers.below(7) {
+        0 => expression(rows, columns, depth, numbers) - expression(rows, columns, depth, numbers) * numbers.next(),
+        1 => {
+            let middle = 1 + numbers.below(90);
             expression(rows, middle, depth, numbers) * expression(middle, columns, depth, numbers)
         }
-        4 => expression(columns, rows, depth, numbers).t(),
-        5 if rows == columns => expression(rows, rows, depth, numbers).pow(numbers.below(4) as u32),
-        6 if rows == columns => {
-            let coefficients: Vec<f64> = (0..numbers.below(5)).map(|_| numbers.next()).collect();
-            expression(rows, rows, depth, numbers).polynomial(&coefficients)
-        }
-        7 if columns > 1 => {
+        2 => expression(columns, rows, depth, numbers).t(),
+        3 if columns > 1 => {
             let cut = 1 + numbers.below(columns - 1);
             let parts = [expression(rows, cut, depth, numbers), expression(rows, columns - cut, depth, numbers)];
             Matrix::beside(&parts)
         }
-        8 if rows > 1 => {
+        4 if rows > 1 => {
             let cut = 1 + numbers.below(rows - 1);
             let parts = [expression(cut, columns, depth, numbers), expression(rows - cut, columns, depth, numbers)];
             Matrix::stacked(&parts)
         }
-        9 => {
-            let of = 1 + numbers.below(12);
+        5 => {
+            let of = 1 + numbers.below(90);
             let indices: Vec<usize> = (0..rows).map(|_| numbers.below(of)).collect();
             expression(of, columns, depth, numbers).rows(&indices)
         }
-        10 => {
-            let of = 1 + numbers.below(12);
+        _ => {
+            let of = 1 + numbers.below(90);
             let indices: Vec<usize> = (0..columns).map(|_| numbers.below(of)).collect();
             expression(rows, of, depth, numbers).columns(&indices)
-        }
-        _ => {
-            // The same node twice: sharing.
-            let shared = expression(rows, columns, depth, numbers);
-            &shared + &shared * numbers.next()
         }
     }
 }
 
-/// One, two and three workers by pointers, and two by bytes: what every distributed test runs on.
-pub const CLUSTERS: [Cluster; 4] = [
+/// One, two and three workers by pointers, two and three by bytes: what every distributed test runs on.
+pub const CLUSTERS: [Cluster; 5] = [
     Cluster { workers: 1, transport: Transport::Pointers },
     Cluster { workers: 2, transport: Transport::Pointers },
     Cluster { workers: 3, transport: Transport::Pointers },
     Cluster { workers: 2, transport: Transport::Bytes },
+    Cluster { workers: 3, transport: Transport::Bytes },
 ];
 
 /// Runs `work`, and fails instead of hanging when it takes longer than a minute.

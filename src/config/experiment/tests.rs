@@ -16,7 +16,7 @@ fn an_almost_empty_config_takes_the_defaults() {
     assert_eq!(experiment.seed, DEFAULT_SEED);
     assert_eq!(experiment.metrics, DEFAULT_METRICS);
     let options = &experiment.embedding;
-    assert_eq!((options.window, options.negative), (DEFAULT_WINDOW, DEFAULT_NEGATIVE));
+    assert_eq!((&options.walks, options.negative), (&Walks::Window(DEFAULT_WINDOW), DEFAULT_NEGATIVE));
     assert_eq!((options.svd.rank, options.svd.iterations), (DEFAULT_RANK, svd::DEFAULT_ITERATIONS));
     assert_eq!((options.svd.oversample, options.svd.tolerance), (None, None));
 }
@@ -49,9 +49,16 @@ fn every_key_is_read() {
         seed: 7,
         method: svd::Method::Subspace,
         orthonormalize: svd::Orthonormalize::Qr,
+        start: None,
     };
-    let expected =
-        embedding::Options { window: 10, negative: 1.0, normalize: Normalize::Symmetric, degree_weighted: true, svd };
+    let expected = embedding::Options {
+        walks: Walks::Window(10),
+        negative: 1.0,
+        normalize: Normalize::Symmetric,
+        degree_weighted: true,
+        self_loops: false,
+        svd,
+    };
     assert_eq!(experiment.embedding, expected);
     assert_eq!(experiment.metrics.iter().map(Metric::to_string).collect::<Vec<_>>(), ["hits@20", "auc"]);
 }
@@ -62,8 +69,11 @@ fn unknown_keys_are_refused_with_their_line_and_the_nearest_one() {
     assert_eq!(error, "ppi.toml:5: unknown key `embedding.windw`: did you mean `window`?");
     let error = parse("dataset = \"demo\"\nembedding.windw = 5\n").unwrap_err().to_string();
     assert_eq!(error, "ppi.toml:2: unknown key `embedding.windw`: did you mean `window`?");
-    let error = parse("dataset = \"demo\"\n[finetune]\nkernel = \"gaussian\"\n").unwrap_err().to_string();
-    assert_eq!(error, "ppi.toml:2: unknown key `finetune`: known here are `dataset`, `seed`, `embedding`, `evaluate`");
+    let error = parse("dataset = \"demo\"\n[classifier]\nlayers = 2\n").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "ppi.toml:2: unknown key `classifier`: known here are `dataset`, `seed`, `data`, `embedding`, `finetune`, `update`, `evaluate`"
+    );
 }
 
 #[test]
@@ -127,7 +137,7 @@ fn set_overrides_entries() {
     assert_eq!(set(" embedding.rank = 64 ").unwrap().embedding.svd.rank, 64);
     assert_eq!(set("embedding.normalize=symmetric").unwrap().embedding.normalize, Normalize::Symmetric);
     assert_eq!(set("embedding.normalize=\"symmetric\"").unwrap().embedding.normalize, Normalize::Symmetric);
-    assert_eq!(set("embedding={rank = 3, window = 2}").unwrap().embedding.window, 2);
+    assert_eq!(set("embedding={rank = 3, window = 2}").unwrap().embedding.walks, Walks::Window(2));
     assert_eq!(set("evaluate.metrics=[\"ap\"]").unwrap().metrics, [Metric::AveragePrecision]);
     let twice = ["seed=3".to_owned(), "seed=4".to_owned()];
     assert_eq!(Experiment::load("demo".as_ref(), &twice).unwrap().seed, 4);
@@ -164,4 +174,18 @@ fn every_shipped_config_is_valid() {
         let experiment = Experiment::load(config.name.as_ref(), &[]).unwrap();
         assert_eq!(experiment.name, config.name);
     }
+}
+
+#[test]
+fn stages_are_asked_for_by_their_tables() {
+    let plain = parse("dataset = \"demo\"\n").unwrap();
+    assert!(plain.finetune.is_none() && plain.update.is_none() && plain.rank_search.is_none());
+    let text = "dataset = \"demo\"\nseed = 7\n[embedding]\nrank = \"best\"\nranks = [2, 4]\nwalk_weights = [1, 0.5]\n\
+                [finetune]\nlearning_rate = 0.1\n[update]\nedges = \"valid\"\nwarm_start = false\n";
+    let all = parse(text).unwrap();
+    assert_eq!(all.embedding.walks, Walks::Weights(vec![1.0, 0.5]));
+    assert_eq!(all.rank_search.map(|search| search.candidates), Some(vec![2, 4]));
+    let finetune = all.finetune.unwrap();
+    assert_eq!((finetune.learning_rate, finetune.batch, finetune.seed), (0.1, DEFAULT_BATCH, 7));
+    assert_eq!(all.update, Some(Update { warm_start: false, iterations: None }));
 }

@@ -1,0 +1,178 @@
+//! The stages of an experiment, each computed, timed and scored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{Error, Request};
+use crate::config::Experiment;
+use crate::dataset::{Dataset, EdgeList, LinkSplit};
+use crate::evaluate::{Metric, choose_rank};
+use crate::finetune::{Tuned, tune};
+use crate::graph::Graph;
+use crate::model::embedding::{self, Embedding, embed};
+use crate::report::metrics::{EMBEDDING, FINETUNE, KernelFigures, Scores, Stage, UPDATE};
+use crate::report::progress::Bar;
+
+/// What the stages leave behind.
+pub(super) struct Outcome {
+    /// The embedding to write: of the last stage, its weights multiplied in.
+    pub(super) embedding: Embedding,
+    /// In the order in which they ran.
+    pub(super) stages: Vec<Stage>,
+    /// Seconds spent on scoring.
+    pub(super) evaluate: f64,
+}
+
+/// Runs every stage that the experiment asks for.
+pub(super) fn run(request: &Request, dataset: &Dataset, graph: &Graph) -> Result<Outcome, Error> {
+    let mut runner = Runner { request, experiment: &request.experiment, dataset, stages: Vec::new(), evaluate: 0.0 };
+    let (mut embedding, mut weights) = runner.embedding(graph)?;
+    let mut power = 1.0;
+    if runner.experiment.finetune.is_some() {
+        let shared = Arc::new(embedding);
+        let tuned = runner.finetune(&shared)?;
+        power = tuned.kernel.mean;
+        weights = tuned.kernel.weights(&shared.singular_values);
+        embedding = Arc::unwrap_or_clone(shared);
+    }
+    if runner.experiment.update.is_some() {
+        (embedding, weights) = runner.update(&embedding, power)?;
+    }
+    Ok(Outcome { embedding: embedding.weighted(&weights), stages: runner.stages, evaluate: runner.evaluate })
+}
+
+struct Runner<'a> {
+    request: &'a Request,
+    experiment: &'a Experiment,
+    dataset: &'a Dataset,
+    stages: Vec<Stage>,
+    evaluate: f64,
+}
+
+impl Runner<'_> {
+    /// Finds the rank if it is to be found, and embeds.
+    fn embedding(&mut self, graph: &Graph) -> Result<(Embedding, Vec<f64>), Error> {
+        let start = Instant::now();
+        let mut options = self.experiment.embedding.clone();
+        let mut ranks_tried = None;
+        if let Some(search) = &self.experiment.rank_search {
+            let bar = Bar::new("rank", self.request.quiet);
+            let (edges, import) = (&self.dataset.graph, self.experiment.import);
+            let choice = choose_rank(edges, import, search, &options, self.request.cluster, bar.callback())
+                .map_err(|source| Error::Rank { dataset: self.dataset.name.clone(), source: source.into() })?;
+            options.svd.rank = choice.rank;
+            ranks_tried = Some(choice.tried.into_iter().collect());
+        }
+        let embedding = self.embed(EMBEDDING, graph, &options)?;
+        let weights = embedding.plain_weights();
+        self.record(EMBEDDING, start, &embedding, &weights, None, ranks_tried)?;
+        Ok((embedding, weights))
+    }
+
+    /// Trains the kernel over the powers of the singular values.
+    fn finetune(&mut self, embedding: &Arc<Embedding>) -> Result<Tuned, Error> {
+        let start = Instant::now();
+        let Some(options) = &self.experiment.finetune else { unreachable!("asked for") };
+        let list = &self.dataset.graph;
+        let back = list.edges.iter().filter(|_| !list.directed).map(|&(from, to)| (to, from));
+        let edges = list.edges.iter().copied().chain(back).collect();
+        let bar = Bar::new(FINETUNE, self.request.quiet);
+        let tuned = tune(embedding.clone(), edges, options, self.request.cluster, bar.loss_callback())
+            .map_err(|source| Error::Tune { dataset: self.dataset.name.clone(), source })?;
+        let weights = tuned.kernel.weights(&embedding.singular_values);
+        let kernel = KernelFigures { mean: tuned.kernel.mean, sharpness: tuned.kernel.sharpness, loss: tuned.loss };
+        self.record(FINETUNE, start, embedding, &weights, Some(kernel), None)?;
+        Ok(tuned)
+    }
+
+    /// Embeds again with the validation edges in the graph, and scores with the singular values to the trained power.
+    fn update(&mut self, before: &Embedding, power: f64) -> Result<(Embedding, Vec<f64>), Error> {
+        let start = Instant::now();
+        let Some(update) = &self.experiment.update else { unreachable!("asked for") };
+        let valid = self.dataset.valid.as_ref().filter(|valid| !valid.edges.is_empty());
+        let valid = valid.ok_or_else(|| Error::NothingToAdd { dataset: self.dataset.name.clone() })?;
+        let list = with_edges(&self.dataset.graph, &valid.edges);
+        let graph = super::run::graph_of(&list, self.experiment.import, &self.dataset.name)?;
+        let mut options = self.experiment.embedding.clone();
+        options.svd.rank = before.rank;
+        options.svd.iterations = update.iterations.unwrap_or(options.svd.iterations);
+        if update.warm_start {
+            options.svd.start = before.start();
+        }
+        let embedding = self.embed(UPDATE, &graph, &options)?;
+        let weights = embedding.power_weights(power);
+        self.record(UPDATE, start, &embedding, &weights, None, None)?;
+        Ok((embedding, weights))
+    }
+
+    /// Embeds, and refuses an embedding whose residuals cannot vouch for it.
+    fn embed(&self, stage: &'static str, graph: &Graph, options: &embedding::Options) -> Result<Embedding, Error> {
+        let bar = Bar::new(stage, self.request.quiet);
+        let embedding = embed(graph, options, self.request.cluster, bar.callback())
+            .map_err(|source| Error::Embed { dataset: self.dataset.name.clone(), source: source.into() })?;
+        match embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
+            Some(triplet) => Err(Error::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] }),
+            None => Ok(embedding),
+        }
+    }
+
+    /// Scores what a stage found, and notes it down.
+    fn record(
+        &mut self,
+        name: &'static str,
+        start: Instant,
+        embedding: &Embedding,
+        weights: &[f64],
+        kernel: Option<KernelFigures>,
+        ranks_tried: Option<BTreeMap<usize, f64>>,
+    ) -> Result<(), Error> {
+        let seconds = start.elapsed().as_secs_f64();
+        let began = Instant::now();
+        let score = |split: &Option<LinkSplit>, name| {
+            split.as_ref().map(|split| self.scores(embedding, weights, split, name)).transpose()
+        };
+        let (valid, test) = (score(&self.dataset.valid, "valid")?, score(&self.dataset.test, "test")?);
+        self.evaluate += began.elapsed().as_secs_f64();
+        self.stages.push(Stage {
+            name,
+            seconds,
+            valid,
+            test,
+            rank: embedding.rank,
+            operator_columns: embedding.operator_columns,
+            max_relative_residual: embedding.relative_residuals.iter().copied().reduce(f64::max),
+            iterations: embedding.iterations,
+            kernel,
+            ranks_tried,
+        });
+        Ok(())
+    }
+
+    fn scores(
+        &self,
+        embedding: &Embedding,
+        weights: &[f64],
+        pairs: &LinkSplit,
+        split: &'static str,
+    ) -> Result<Scores, Error> {
+        let is_directed = self.dataset.graph.directed;
+        let edges = embedding.score(&pairs.edges, is_directed, weights);
+        let non_edges = embedding.score(&pairs.non_edges, is_directed, weights);
+        let figure = |&metric: &Metric| match metric.evaluate(&edges, &non_edges) {
+            Ok(value) => Ok((metric, value)),
+            Err(source) => Err(Error::Evaluate { metric, split, dataset: self.dataset.name.clone(), source }),
+        };
+        self.experiment.metrics.iter().map(figure).collect::<Result<_, _>>().map(Scores)
+    }
+}
+
+/// A list with more edges, each of weight one.
+fn with_edges(list: &EdgeList, more: &[(u32, u32)]) -> EdgeList {
+    let mut list = list.clone();
+    list.edges.extend_from_slice(more);
+    if let Some(weights) = &mut list.weights {
+        weights.resize(list.edges.len(), 1.0);
+    }
+    list
+}

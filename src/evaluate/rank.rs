@@ -1,0 +1,161 @@
+//! The rank that finds the most edges that it has not seen.
+//!
+//! A part of the training edges is embedded at the largest rank, and the others are told from random pairs with the first
+//! 4, 8, … singular triplets of it. The rank that does best is the one to embed all the edges with.
+
+use std::sync::Arc;
+
+use super::{EvaluateError, roc_auc};
+use crate::dataset::EdgeList;
+use crate::engine::Cluster;
+use crate::graph::{Graph, GraphError, Import};
+use crate::kernel::random::{bits, pair, stream};
+use crate::model::embedding::{ModelError, Options, embed};
+use crate::svd::Progress;
+
+/// What to try, and on what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankSearch {
+    /// The ranks to try; those beyond the number of nodes are passed over.
+    pub candidates: Vec<usize>,
+    /// The fraction of the training edges that is embedded.
+    pub kept: f64,
+    /// Random pairs for each edge that is not.
+    pub negatives: usize,
+}
+
+impl Default for RankSearch {
+    /// The ranks of the paper. Six edges in ten are kept: with four, what is left of a sparse graph is too thin, and too
+    /// small a rank looks best.
+    fn default() -> Self {
+        Self { candidates: vec![4, 8, 16, 32, 64, 128, 256], kept: 0.6, negatives: 5 }
+    }
+}
+
+/// The rank that was found, and how all of them did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankChoice {
+    /// The best one; of equally good ones, the smallest.
+    pub rank: usize,
+    /// ROC-AUC of each candidate on the edges held out, in their order.
+    pub tried: Vec<(usize, f64)>,
+    /// How many columns were multiplied by the matrix for it.
+    pub operator_columns: usize,
+}
+
+/// Why no rank was found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RankError {
+    /// All candidates are larger than the graph.
+    #[error("none of the ranks to try is at most the number of nodes, {nodes}: name a smaller one")]
+    NoCandidate { nodes: usize },
+    /// Too few edges to hold any out.
+    #[error("{edges} edges are too few to choose a rank with: name one")]
+    TooFewEdges { edges: usize },
+    /// The edges make no graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The embedding failed.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The scores have no figure.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+}
+
+/// Tries the candidates. `options` say how to embed; their rank is not used.
+pub fn choose_rank(
+    edges: &EdgeList,
+    import: Import,
+    search: &RankSearch,
+    options: &Options,
+    cluster: Cluster,
+    progress: Arc<Progress>,
+) -> Result<RankChoice, RankError> {
+    let mut candidates: Vec<usize> =
+        search.candidates.iter().copied().filter(|&rank| rank > 0 && rank <= edges.nodes).collect();
+    candidates.sort_unstable();
+    candidates.dedup();
+    let largest = *candidates.last().ok_or(RankError::NoCandidate { nodes: edges.nodes })?;
+    let seed = options.svd.seed;
+    let (kept, held_out) = split(edges, search.kept, seed)?;
+    let mut options = options.clone();
+    options.svd.rank = largest;
+    let embedding = embed(&Graph::from_edges(&kept, import)?, &options, cluster, progress)?;
+    let pairs = random_pairs(edges.nodes, held_out.len() * search.negatives, seed);
+    let mut tried = Vec::with_capacity(candidates.len());
+    for rank in candidates {
+        let weights = vec![1.0; rank];
+        let positive = embedding.score(&held_out, edges.directed, &weights);
+        let negative = embedding.score(&pairs, edges.directed, &weights);
+        tried.push((rank, roc_auc(&positive, &negative)?));
+    }
+    let best =
+        tried.iter().fold((0, f64::NEG_INFINITY), |best, &(rank, auc)| if auc > best.1 { (rank, auc) } else { best });
+    Ok(RankChoice { rank: best.0, tried, operator_columns: embedding.operator_columns })
+}
+
+/// Keeps a random part of the edges, and lists the others.
+fn split(edges: &EdgeList, kept: f64, seed: u64) -> Result<(EdgeList, Vec<(u32, u32)>), RankError> {
+    let total = edges.edges.len();
+    let count = (total as f64 * kept).round() as usize;
+    if count == 0 || count >= total {
+        return Err(RankError::TooFewEdges { edges: total });
+    }
+    let mut order: Vec<usize> = (0..total).collect();
+    order.sort_by_cached_key(|&edge| (bits(seed, stream::SPLIT, edge as u64, 0), edge));
+    let (first, rest) = order.split_at(count);
+    let weights = edges.weights.as_ref().map(|weights| first.iter().map(|&edge| weights[edge]).collect());
+    let list = first.iter().map(|&edge| edges.edges[edge]).collect();
+    let kept = EdgeList { nodes: edges.nodes, edges: list, weights, directed: edges.directed };
+    Ok((kept, rest.iter().map(|&edge| edges.edges[edge]).collect()))
+}
+
+fn random_pairs(nodes: usize, count: usize, seed: u64) -> Vec<(u32, u32)> {
+    (0..count as u64).map(|number| pair(seed, stream::SPLIT, number, 1, nodes as u32)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::embedding::{Normalize, Walks};
+    use crate::svd;
+
+    fn options() -> Options {
+        Options {
+            walks: Walks::Window(3),
+            negative: 0.02,
+            normalize: Normalize::Row,
+            degree_weighted: false,
+            self_loops: false,
+            svd: svd::Options::of_rank(1),
+        }
+    }
+
+    fn search(edges: &EdgeList, candidates: &[usize]) -> Result<RankChoice, RankError> {
+        let search = RankSearch { candidates: candidates.to_vec(), kept: 0.5, ..RankSearch::default() };
+        choose_rank(edges, Import::default(), &search, &options(), Cluster::threads(2), Arc::new(|_, _, _| ()))
+    }
+
+    /// Eight cliques have eight strong directions: two triplets cannot tell them apart.
+    #[test]
+    fn cliques_need_as_many_triplets_as_there_are_cliques() {
+        let cliques = 0..8u32;
+        let inside =
+            |clique: u32| (0..12u32).flat_map(move |i| (0..i).map(move |j| (12 * clique + i, 12 * clique + j)));
+        let edges = EdgeList { nodes: 96, edges: cliques.flat_map(inside).collect(), ..EdgeList::default() };
+        let choice = search(&edges, &[2, 8, 500]).unwrap();
+        assert_eq!(choice.rank, 8);
+        assert_eq!(choice.tried.len(), 2, "a rank beyond the nodes is passed over");
+        assert!(choice.tried[1].1 > 0.9, "{choice:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_tried_is_an_error() {
+        let edges = EdgeList { nodes: 3, edges: vec![(0, 1)], ..EdgeList::default() };
+        assert!(matches!(search(&edges, &[4]), Err(RankError::NoCandidate { nodes: 3 })));
+        let single = search(&EdgeList { edges: vec![], ..edges }, &[2]);
+        assert!(matches!(single, Err(RankError::TooFewEdges { edges: 0 })));
+    }
+}
