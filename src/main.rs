@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use isvd_dist::cli::{self, Arguments, Request};
+use isvd_dist::cli::{self, Arguments};
 
 fn main() -> ExitCode {
-    match Request::new(Arguments::parse()).and_then(|request| cli::run(&request)) {
+    match cli::execute(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             cli::print(&error);

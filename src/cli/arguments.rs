@@ -2,8 +2,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 
+use super::datasets::Datasets;
 use crate::config::{KEYS, shipped};
 use crate::engine;
 
@@ -13,7 +14,12 @@ const MOST_WORKERS: u64 = 1024;
 /// Truncated SVD of matrices that are never formed, over graphs: run an experiment and read how far to trust it.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "isvd-dist", version, after_help = AFTER, after_long_help = after_long())]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    /// What to do instead of running an experiment
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// The experiment: a shipped config by name, or your own TOML file by path
     #[arg(long, value_name = "NAME|PATH", default_value = shipped::DEFAULT)]
     pub config: PathBuf,
@@ -22,7 +28,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_WORKERS))]
     pub workers: Option<usize>,
 
-    /// The folder that holds datasets [default: $ISVD_DATA]
+    /// The folder that holds datasets [default: $ISVD_DATA, ./data, the user's cache folder]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
@@ -49,6 +55,14 @@ pub struct Arguments {
     /// How blocks travel between the workers of a process: for tests of the way between processes
     #[arg(long, value_enum, default_value = "pointers", hide = true)]
     pub transport: Transport,
+}
+
+/// What to do instead of running an experiment.
+#[derive(Debug, Clone, Subcommand)]
+#[non_exhaustive]
+pub enum Command {
+    /// List datasets, tell about one, or download some
+    Datasets(Datasets),
 }
 
 /// How blocks travel, as the command line spells it.

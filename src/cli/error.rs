@@ -3,6 +3,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
+use crate::dataset::catalog::CatalogError;
+use crate::dataset::fetch::FetchError;
 use crate::evaluate::{EvaluateError, Metric, RankError};
 use crate::finetune::TuneError;
 use crate::graph::GraphError;
@@ -22,6 +24,17 @@ pub enum Error {
     DataFolder {
         /// What was named.
         path: PathBuf,
+    },
+    /// A dataset is unknown or not here.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// A dataset cannot be fetched.
+    #[error("cannot fetch `{dataset}`")]
+    Fetch {
+        /// The dataset.
+        dataset: &'static str,
+        /// Why.
+        source: Box<FetchError>,
     },
     /// The embedding cannot be computed.
     #[error("cannot embed the nodes of `{dataset}`")]
@@ -94,6 +107,12 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// There is nothing but the answer on stdout, and it cannot be printed.
+    #[error("cannot print on stdout")]
+    Stdout {
+        /// What the system said.
+        source: io::Error,
+    },
 }
 
 impl Error {
@@ -117,6 +136,13 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::DataFolder { .. } => Self::USAGE,
+            Self::Catalog(error) => match error {
+                CatalogError::Unknown { .. } => Self::USAGE,
+                CatalogError::Missing { .. } => Self::DATA,
+                _ => Self::FAILED,
+            },
+            Self::Fetch { source, .. } if source.is_bad_data() => Self::DATA,
+            Self::Fetch { .. } => Self::FAILED,
             Self::Embed { source, .. } => Self::of_model(source),
             Self::Rank { source, .. } => match source.as_ref() {
                 RankError::Model(source) => Self::of_model(source),
@@ -133,7 +159,7 @@ impl Error {
                 EvaluateError::Empty { .. } => Self::DATA,
                 _ => Self::FAILED,
             },
-            Self::BrokenDown { .. } | Self::Output(_) | Self::Print { .. } => Self::FAILED,
+            Self::BrokenDown { .. } | Self::Output(_) | Self::Print { .. } | Self::Stdout { .. } => Self::FAILED,
         }
     }
 }

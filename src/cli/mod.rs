@@ -1,14 +1,25 @@
 //! The command line: arguments in, exit code out.
 //!
-//! Raw [`Arguments`] become a validated [`Request`] once; [`run`] carries it out. An [`Error`] knows its exit code.
+//! [`execute`] does what the [`Arguments`] say. Those of an experiment become a validated [`Request`] once, and [`run`]
+//! carries it out; a [`Command`] carries itself out. An [`Error`] knows its exit code.
 
 mod arguments;
+mod datasets;
 mod error;
 mod request;
 mod run;
 mod stages;
 
-pub use arguments::Arguments;
+pub use arguments::{Arguments, Command};
+pub use datasets::Datasets;
 pub use error::{Error, print};
 pub use request::{Format, Request};
 pub use run::run;
+
+/// Carries out what a person typed.
+pub fn execute(arguments: Arguments) -> Result<(), Error> {
+    match &arguments.command {
+        Some(Command::Datasets(datasets)) => datasets.run(),
+        None => run(&Request::new(arguments)?),
+    }
+}

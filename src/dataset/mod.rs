@@ -2,7 +2,9 @@
 //!
 //! A [`Dataset`] is what every source yields: a graph as an edge list, the pairs to score, and whatever the nodes carry.
 
+pub mod catalog;
 pub mod demo;
+pub mod fetch;
 mod source;
 
 pub use source::{Source, UnknownDataset};

@@ -66,7 +66,7 @@ fn row(f: &mut fmt::Formatter<'_>, label: &str, value: &dyn fmt::Display) -> fmt
     writeln!(f, "{label:<LABEL$}{value}")
 }
 
-fn thousands(number: usize) -> String {
+pub(super) fn thousands(number: impl fmt::Display) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -3,6 +3,8 @@
 // Each test program uses a part of this.
 #![allow(dead_code)]
 
+pub mod server;
+
 use std::fs;
 use std::path::Path;
 use std::process::Output;

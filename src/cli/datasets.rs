@@ -1,0 +1,163 @@
+//! `isvd-dist datasets`: which there are, where they are, and how to get them.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::slice;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::Error;
+use crate::dataset::catalog::{self, CatalogError, ENTRIES, Entry};
+use crate::dataset::fetch::{self, Mirror, Options};
+use crate::report::catalog::{Details, Listing, Receipt};
+use crate::report::download::DownloadBar;
+
+/// The datasets of the catalog
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Datasets {
+    #[command(subcommand)]
+    action: Option<Action>,
+
+    #[command(flatten)]
+    list: List,
+}
+
+/// What to do with datasets.
+#[derive(Debug, Clone, Subcommand)]
+enum Action {
+    /// List all datasets, and where they are (what `datasets` alone does)
+    List(List),
+    /// Tell all about a dataset: its source, its files and what is in them
+    Info(Info),
+    /// Download datasets, verify and unpack them; a download that was broken off goes on where it stopped
+    Fetch(Fetch),
+}
+
+#[derive(Debug, Clone, Args)]
+struct List {
+    /// The folder that holds datasets [default: $ISVD_DATA, ./data, the user's cache folder]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+struct Info {
+    /// The dataset
+    name: String,
+
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(Debug, Clone, Args)]
+struct Fetch {
+    /// The datasets
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+
+    /// The folder to put datasets into [default: $ISVD_DATA, ./data if there is one, the user's cache folder]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// A mirror, with the files of the source under the same names: URL/ppi/train.txt.npy, URL/ind.cora.x, URL/ddi.zip
+    #[arg(long, value_name = "URL")]
+    from: Option<Mirror>,
+
+    /// Print nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Datasets {
+    /// Does what was asked for.
+    pub fn run(&self) -> Result<(), Error> {
+        match &self.action {
+            None => list(&self.list),
+            Some(Action::List(options)) => list(options),
+            Some(Action::Info(options)) => info(options),
+            Some(Action::Fetch(options)) => fetch(options),
+        }
+    }
+}
+
+fn list(options: &List) -> Result<(), Error> {
+    let folders = folders(options.data.as_deref())?;
+    let listing = Listing::new(ENTRIES.iter().map(|entry| (entry, catalog::locate_among(entry, &folders).ok())));
+    show(&listing, options.json)
+}
+
+fn info(options: &Info) -> Result<(), Error> {
+    let entry = catalog::find(&options.name)?;
+    let found = catalog::locate_among(entry, &folders(options.list.data.as_deref())?);
+    let complete = found.is_ok();
+    let folder = match found {
+        Ok(folder) => folder,
+        // The folder that holds some of it, or else the one that a fetch would fill.
+        Err(CatalogError::Missing { looked, .. }) => {
+            let partly = looked.into_iter().find(|lacking| lacking.missing.len() < entry.needed().count());
+            partly.map_or_else(|| target(entry, options.list.data.as_deref()), |lacking| lacking.folder)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let statuses = entry.check(&folder)?;
+    show(&Details::new(entry, &folder, complete, statuses), options.list.json)
+}
+
+fn fetch(options: &Fetch) -> Result<(), Error> {
+    // A name that is wrong should not come to light after an hour of downloading.
+    let entries = options.names.iter().map(|name| catalog::find(name)).collect::<Result<Vec<_>, _>>()?;
+    let settings = Options { from: options.from.clone(), ..Options::default() };
+    for entry in entries {
+        let data = options.data.clone().unwrap_or_else(|| home(entry));
+        let bar = DownloadBar::new(options.quiet);
+        let fetched = fetch::fetch(entry, &data, &settings, &|file, done, total| bar.show(file, done, total));
+        drop(bar);
+        let fetched = fetched.map_err(|source| Error::Fetch { dataset: entry.name, source: source.into() })?;
+        if !options.quiet {
+            print(&Receipt { name: entry.name, fetched: &fetched }.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Where to look; a folder that the user names must be there.
+fn folders(data: Option<&Path>) -> Result<Vec<PathBuf>, Error> {
+    match data.filter(|path| !path.is_dir()) {
+        Some(path) => Err(Error::DataFolder { path: path.to_owned() }),
+        None => Ok(catalog::search_folders(data)),
+    }
+}
+
+/// The folder of datasets that has this one already, or else the one for new ones.
+fn home(entry: &Entry) -> PathBuf {
+    let mut folders = catalog::search_folders(None).into_iter();
+    let found = folders.find(|folder| catalog::locate_among(entry, slice::from_ref(folder)).is_ok());
+    found.unwrap_or_else(|| catalog::target_folder(None))
+}
+
+fn target(entry: &Entry, data: Option<&Path>) -> PathBuf {
+    catalog::target_folder(data).join(entry.folder)
+}
+
+fn show<T: ToString + Serialize>(what: &T, json: bool) -> Result<(), Error> {
+    let text = match json {
+        true => serde_json::to_string_pretty(what).map(|text| text + "\n").map_err(io::Error::from),
+        false => Ok(what.to_string()),
+    };
+    print(&text.map_err(|source| Error::Stdout { source })?)
+}
+
+/// Prints on stdout. A reader who has seen enough (`| head`) is not an error.
+fn print(text: &str) -> Result<(), Error> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(source) if source.kind() != io::ErrorKind::BrokenPipe => Err(Error::Stdout { source }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,70 @@
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::names;
+
+/// Why a dataset cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// No dataset has this name.
+    #[error("no dataset is called `{name}`: {}", hint(*nearest))]
+    Unknown {
+        /// The name as it was given.
+        name: String,
+        /// The name that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// Nowhere are all files that an experiment needs.
+    #[error("the files of `{name}` are not here:{}\nto get them, type: {command}", list(looked))]
+    Missing {
+        /// The dataset.
+        name: &'static str,
+        /// Where they were looked for, in order.
+        looked: Vec<Lacking>,
+        /// What to type to get them.
+        command: String,
+    },
+    /// A file is there and cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A folder that does not hold all files of a dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lacking {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Whether it is there at all.
+    pub exists: bool,
+    /// The files it lacks.
+    pub missing: Vec<&'static str>,
+}
+
+impl fmt::Display for Lacking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.exists {
+            true => write!(f, "{} lacks {}", self.folder.display(), self.missing.join(", ")),
+            false => {
+                write!(f, "there is no folder {} (it would hold {})", self.folder.display(), self.missing.join(", "))
+            }
+        }
+    }
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(name) => format!("did you mean `{name}`? Known are {}", names()),
+        None => format!("known are {}", names()),
+    }
+}
+
+fn list(looked: &[Lacking]) -> String {
+    looked.iter().map(|lacking| format!("\n  {lacking}")).collect()
+}

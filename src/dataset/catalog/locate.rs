@@ -1,0 +1,80 @@
+//! Where a dataset is.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::{CatalogError, DATA_VARIABLE, Entry, Lacking, find};
+
+/// The folder of datasets that is looked at below the current one.
+const LOCAL: &str = "data";
+/// What the program calls its folder in the user's cache.
+const CACHE: &str = "isvd-dist";
+
+/// The folder that holds the files of the dataset called `name`.
+///
+/// `data` is the folder of all datasets that the user named; after it come those of [`search_folders`]. The first that
+/// holds every file an experiment needs is taken.
+pub fn locate(name: &str, data: Option<&Path>) -> Result<PathBuf, CatalogError> {
+    let entry = find(name)?;
+    locate_among(entry, &search_folders(data)).map_err(|error| match (error, data) {
+        (CatalogError::Missing { name, looked, command }, Some(data)) => {
+            CatalogError::Missing { name, looked, command: format!("{command} --data {}", data.display()) }
+        }
+        (error, _) => error,
+    })
+}
+
+/// The folder of `entry` below the first of `folders` that holds every file an experiment needs.
+pub fn locate_among(entry: &Entry, folders: &[PathBuf]) -> Result<PathBuf, CatalogError> {
+    let mut looked = Vec::new();
+    for folder in folders {
+        let folder = folder.join(entry.folder);
+        let missing: Vec<_> =
+            entry.needed().map(|file| file.path).filter(|path| !folder.join(path).is_file()).collect();
+        if missing.is_empty() {
+            return Ok(folder);
+        }
+        looked.push(Lacking { exists: folder.is_dir(), folder, missing });
+    }
+    Err(CatalogError::Missing { name: entry.name, looked, command: entry.fetch_command() })
+}
+
+/// Where datasets are looked for, in order: `data`, `$ISVD_DATA`, `./data`, the user's cache.
+pub fn search_folders(data: Option<&Path>) -> Vec<PathBuf> {
+    let candidates = [data.map(Path::to_owned), named(), Some(PathBuf::from(LOCAL)), cache_folder()];
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in candidates.into_iter().flatten() {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
+/// Where a fetched dataset goes: `data`, else `$ISVD_DATA`, else `./data` if there is one, else the user's cache.
+pub fn target_folder(data: Option<&Path>) -> PathBuf {
+    let local = PathBuf::from(LOCAL);
+    let existing = Some(local.clone()).filter(|folder| folder.is_dir());
+    data.map(Path::to_owned).or_else(named).or(existing).or_else(cache_folder).unwrap_or(local)
+}
+
+/// The program's folder in the user's cache, by the custom of the system; `None` when the user has no home.
+pub fn cache_folder() -> Option<PathBuf> {
+    let cache = if cfg!(windows) {
+        absolute("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        env::home_dir().map(|home| home.join("Library/Caches"))
+    } else {
+        absolute("XDG_CACHE_HOME").or_else(|| env::home_dir().map(|home| home.join(".cache")))
+    };
+    cache.filter(|folder| folder.is_absolute()).map(|folder| folder.join(CACHE))
+}
+
+fn named() -> Option<PathBuf> {
+    env::var_os(DATA_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// The folder that a variable names. The convention is to ignore relative ones.
+fn absolute(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_absolute())
+}
