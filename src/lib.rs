@@ -57,6 +57,8 @@
 //! are functions of (seed, purpose, row, column). So nothing in a result says who computed it. All workers see the same
 //! sums, so they also decide alike: when to stop, when to shift a diagonal, when to drop a direction.
 
+#![warn(missing_docs)]
+
 pub mod cli;
 pub mod config;
 pub mod dataset;
@@ -70,3 +72,8 @@ pub mod model;
 pub mod plan;
 pub mod report;
 pub mod svd;
+
+/// The snippets of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeSnippets;

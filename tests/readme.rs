@@ -1,5 +1,6 @@
 //! What the README tells people to write and to type is accepted by the program.
 
+use assert_cmd::cargo::cargo_bin_cmd;
 use clap::Parser;
 use isvd_dist::cli::Arguments;
 use isvd_dist::config::Experiment;
@@ -27,7 +28,9 @@ fn the_commands_parse() {
     let mut count = 0;
     for command in commands {
         let arguments = Arguments::try_parse_from(command.split_whitespace()).unwrap();
-        Experiment::load("demo".as_ref(), &arguments.set).unwrap();
+        // A config of the reader's own is a copy of the template.
+        let config = Some(arguments.config).filter(|config| config.extension().is_none());
+        Experiment::load(&config.unwrap_or("links".into()), &arguments.set).unwrap();
         count += 1;
     }
     assert!(count > 0);
@@ -38,4 +41,17 @@ fn the_command_that_runs_all_tests_is_the_one_of_the_checks() {
     let command = "cargo test --release";
     assert!(README.contains(&format!("```sh\n{command}\n```")));
     assert!(include_str!("../.ci/run").lines().any(|line| line.starts_with(command)));
+}
+
+/// Every line but those that say who computed it, how long it took and how much memory it needed.
+#[test]
+fn the_demo_prints_what_the_readme_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = cargo_bin_cmd!("isvd-dist").current_dir(folder.path()).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let lasting = |text: &str| -> Vec<String> {
+        let passing = ["workers", "seconds", "peak memory"];
+        text.lines().filter(|line| !passing.iter().any(|word| line.starts_with(word))).map(str::to_owned).collect()
+    };
+    assert_eq!(lasting(&printed), lasting(blocks("text")[0]));
 }

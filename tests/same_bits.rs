@@ -1,64 +1,10 @@
 //! The answer does not depend on who computed it: the same bits on any number of workers, however blocks travel.
 
-use std::fs;
+mod support;
+
 use std::path::Path;
 
-use assert_cmd::cargo::cargo_bin_cmd;
-use serde_json::Value;
-
-/// What must be equal down to the last bit.
-#[derive(PartialEq)]
-struct Answer {
-    left: Vec<u8>,
-    right: Vec<u8>,
-    singular_values: Vec<u8>,
-    ids: Vec<u8>,
-    metrics: Value,
-}
-
-fn run(workers: usize, transport: &str, more: &[&str]) -> Answer {
-    let folder = tempfile::tempdir().unwrap();
-    let output = cargo_bin_cmd!("isvd-dist")
-        .current_dir(folder.path())
-        .arg(format!("--workers={workers}"))
-        .arg(format!("--transport={transport}"))
-        .args(["--json", "--out=results"])
-        .args(more)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(metrics["workers"], workers);
-    let read = |name: &str| fs::read(folder.path().join("results").join(name)).unwrap();
-    Answer {
-        left: read("left.npy"),
-        right: read("right.npy"),
-        singular_values: read("singular_values.npy"),
-        ids: read("ids.txt"),
-        metrics: without_circumstances(metrics),
-    }
-}
-
-/// Who computed it, how long it took and how much memory it needed may differ; nothing else may.
-fn without_circumstances(mut metrics: Value) -> Value {
-    let object = metrics.as_object_mut().unwrap();
-    for name in ["workers", "seconds", "peak_memory_bytes"] {
-        assert!(object.shift_remove(name).is_some(), "{name}");
-    }
-    for stage in object["stages"].as_array_mut().unwrap() {
-        assert!(stage.as_object_mut().unwrap().shift_remove("seconds").is_some());
-    }
-    metrics
-}
-
-#[track_caller]
-fn assert_same(one: &Answer, other: &Answer, what: &str) {
-    assert!(one.singular_values == other.singular_values, "{what}: singular values differ");
-    assert!(one.left == other.left, "{what}: left vectors differ");
-    assert!(one.right == other.right, "{what}: right vectors differ");
-    assert!(one.ids == other.ids, "{what}: ids differ");
-    assert_eq!(one.metrics, other.metrics, "{what}");
-}
+use support::answer::{Answer, assert_same, run};
 
 #[test]
 fn the_same_bits_on_1_2_3_and_8_workers_by_pointers_and_by_bytes() {

@@ -3,6 +3,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
+use crate::dataset::LoadError;
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
 use crate::evaluate::{EvaluateError, Metric, RankError};
@@ -44,6 +45,9 @@ pub enum Error {
         /// Why.
         source: Box<ModelError>,
     },
+    /// The dataset cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
     /// The edges make no graph.
     #[error("the edges of `{dataset}` make no graph")]
     Graph {
@@ -136,11 +140,12 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::DataFolder { .. } => Self::USAGE,
-            Self::Catalog(error) => match error {
+            Self::Catalog(error) | Self::Load(LoadError::Catalog(error)) => match error {
                 CatalogError::Unknown { .. } => Self::USAGE,
                 CatalogError::Missing { .. } => Self::DATA,
                 _ => Self::FAILED,
             },
+            Self::Load(_) => Self::DATA,
             Self::Fetch { source, .. } if source.is_bad_data() => Self::DATA,
             Self::Fetch { .. } => Self::FAILED,
             Self::Embed { source, .. } => Self::of_model(source),

@@ -15,7 +15,7 @@ pub fn run(request: &Request) -> Result<(), Error> {
     let folder = Folder::prepare(&request.out)?;
     let experiment = &request.experiment;
     let start = Instant::now();
-    let dataset = experiment.dataset.load(request.data.as_deref());
+    let dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
     let graph = graph_of(&dataset.graph, experiment.import, &dataset.name)?;
     let load = start.elapsed().as_secs_f64();
     let Outcome { embedding, stages, evaluate } = stages::run(request, &dataset, &graph)?;

@@ -29,3 +29,7 @@ pub const DEFAULT_NEGATIVES: usize = 10;
 pub const DEFAULT_EPOCHS: usize = 1;
 /// Whether embedding again starts from what was found before.
 pub const DEFAULT_WARM_START: bool = true;
+/// The fraction of a user's own edges that is held out for choosing settings.
+pub const DEFAULT_VALID: f64 = 0.05;
+/// The fraction of a user's own edges that is held out for the final figure.
+pub const DEFAULT_TEST: f64 = 0.1;

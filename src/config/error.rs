@@ -105,6 +105,14 @@ pub enum ConfigError {
         /// What is accepted.
         expected: &'static str,
     },
+    /// Two keys of which only one may be set.
+    #[error("{config}: `{}` and `{}` are both set: leave one of them out", keys[0], keys[1])]
+    Contradiction {
+        /// The config.
+        config: String,
+        /// The keys.
+        keys: [&'static str; 2],
+    },
     /// A key that every config needs.
     #[error("{config}: `{key}` is missing: expected {expected}")]
     Missing {

@@ -6,7 +6,8 @@ use super::entries::Entries;
 use super::error::ConfigError;
 use super::scalar::{self, Scalar};
 use super::{keys, shipped};
-use crate::dataset::Source;
+use crate::dataset::format::EdgeOptions;
+use crate::dataset::{EdgeFile, Holdout, Source};
 use crate::evaluate::{Metric, RankSearch};
 use crate::graph::Import;
 use crate::model::embedding::{self, Walks};
@@ -73,11 +74,7 @@ impl Experiment {
         for assignment in assignments {
             entries.set(assignment)?;
         }
-        let dataset = entries.get(&keys::DATASET, dataset)?.ok_or(ConfigError::Missing {
-            config: file.to_owned(),
-            key: keys::DATASET.path,
-            expected: keys::DATASET.accepts,
-        })?;
+        let dataset = source(&entries, file)?;
         let seed = entries.get(&keys::SEED, seed)?.unwrap_or(DEFAULT_SEED);
         Ok(Self {
             name: name.to_owned(),
@@ -103,6 +100,40 @@ impl Experiment {
             finetune.seed = seed;
         }
         self
+    }
+}
+
+/// The dataset, or the user's own graph; exactly one of them must be named.
+fn source(entries: &Entries, file: &str) -> Result<Source, ConfigError> {
+    let named = entries.get(&keys::DATASET, dataset)?;
+    let own = entries.get(&keys::PATH, text)?;
+    let fraction = |key, default| Ok(entries.number(key, |part| (0.0..=0.5).contains(&part))?.unwrap_or(default));
+    let options = EdgeOptions {
+        directed: entries.get(&keys::DIRECTED, boolean)?,
+        header: entries.get(&keys::HEADER, boolean)?,
+        ids: entries.choice(&keys::IDS, scalar::IDS)?.unwrap_or_default(),
+        weights: entries.choice(&keys::WEIGHTS, scalar::WEIGHTS)?.unwrap_or_default(),
+        ..EdgeOptions::default()
+    };
+    let holdout = Holdout { valid: fraction(&keys::VALID, DEFAULT_VALID)?, test: fraction(&keys::TEST, DEFAULT_TEST)? };
+    match (named, own) {
+        (Some(named), None) => Ok(named),
+        (None, Some(path)) => Ok(Source::Edges(EdgeFile { path: path.into(), options, holdout })),
+        (Some(_), Some(_)) => {
+            Err(ConfigError::Contradiction { config: file.to_owned(), keys: [keys::DATASET.path, keys::PATH.path] })
+        }
+        (None, None) => Err(ConfigError::Missing {
+            config: file.to_owned(),
+            key: keys::DATASET.path,
+            expected: keys::DATASET.accepts,
+        }),
+    }
+}
+
+fn text(value: &Scalar) -> Option<String> {
+    match value {
+        Scalar::Text(text) if !text.is_empty() => Some(text.clone()),
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use toml::de::DeValue;
 
+use crate::dataset::format::{IdKind, Weights};
 use crate::graph::{Duplicates, SelfLoops};
 use crate::model::embedding::Normalize;
 use crate::svd::{Method, Orthonormalize};
@@ -13,6 +14,10 @@ pub(super) type Names<T> = &'static [(&'static str, T)];
 
 pub(super) const NORMALIZE: Names<Normalize> = &[("row", Normalize::Row), ("symmetric", Normalize::Symmetric)];
 pub(super) const DUPLICATES: Names<Duplicates> = &[("add", Duplicates::Add), ("once", Duplicates::Once)];
+pub(super) const IDS: Names<IdKind> =
+    &[("auto", IdKind::Auto), ("numbers", IdKind::Numbers), ("names", IdKind::Names), ("rows", IdKind::Rows)];
+pub(super) const WEIGHTS: Names<Weights> =
+    &[("auto", Weights::Auto), ("third", Weights::Third), ("ignore", Weights::Ignore)];
 pub(super) const SELF_LOOPS: Names<SelfLoops> = &[("keep", SelfLoops::Keep), ("drop", SelfLoops::Drop)];
 /// The one kernel, and the one set of edges, that there is so far.
 pub(super) const KERNEL: Names<()> = &[("gaussian", ())];

@@ -16,7 +16,19 @@ pub struct Shipped {
 pub const DEFAULT: &str = "demo";
 
 /// All of them.
-pub const SHIPPED: &[Shipped] = &[Shipped { name: "demo", text: include_str!("../../configs/demo.toml") }];
+pub const SHIPPED: &[Shipped] = &[
+    Shipped { name: "demo", text: include_str!("../../configs/demo.toml") },
+    Shipped { name: "links", text: include_str!("../../configs/links.toml") },
+    Shipped { name: "ppi", text: include_str!("../../configs/ppi.toml") },
+    Shipped { name: "facebook", text: include_str!("../../configs/facebook.toml") },
+    Shipped { name: "hepth", text: include_str!("../../configs/hepth.toml") },
+    Shipped { name: "astroph", text: include_str!("../../configs/astroph.toml") },
+    Shipped { name: "ppi-best-rank", text: include_str!("../../configs/ppi-best-rank.toml") },
+    Shipped { name: "facebook-best-rank", text: include_str!("../../configs/facebook-best-rank.toml") },
+    Shipped { name: "hepth-best-rank", text: include_str!("../../configs/hepth-best-rank.toml") },
+    Shipped { name: "astroph-best-rank", text: include_str!("../../configs/astroph-best-rank.toml") },
+    Shipped { name: "ddi", text: include_str!("../../configs/ddi.toml") },
+];
 
 /// The text of the config called `name`.
 pub fn find(name: &str) -> Option<&'static str> {

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::{Dataset, EdgeList, LinkSplit};
+use super::{Dataset, EdgeList, Ids, LinkSplit};
 
 /// The name by which a config asks for this dataset.
 pub const NAME: &str = "demo";
@@ -37,7 +37,7 @@ const FEATURE_NOISE: f64 = 2.0;
 /// ```
 /// let demo = isvd_dist::dataset::demo::demo();
 /// assert_eq!(demo.graph.nodes, 5_000);
-/// assert_eq!(demo.ids[3], "n3");
+/// assert_eq!(demo.ids.get(3).as_deref(), Some("n3"));
 /// ```
 pub fn demo() -> Dataset {
     let communities = communities();
@@ -54,7 +54,8 @@ pub fn demo() -> Dataset {
         features: Some(features(&communities)),
         feature_count: FEATURES,
         labels: Some(communities),
-        ids: (0..NODES).map(|node| format!("n{node}")).collect(),
+        ids: Ids::names((0..NODES).map(|node| format!("n{node}"))),
+        ..Dataset::default()
     }
 }
 

@@ -5,9 +5,14 @@
 pub mod catalog;
 pub mod demo;
 pub mod fetch;
+pub mod format;
+mod holdout;
+mod ids;
 mod source;
 
-pub use source::{Source, UnknownDataset};
+pub use holdout::{Held, Holdout, HoldoutError, hold_out};
+pub use ids::Ids;
+pub use source::{EdgeFile, LoadError, Source, UnknownDataset};
 
 /// Edges as they were read: node numbers are rows, `0..nodes`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,6 +36,35 @@ pub struct LinkSplit {
     pub non_edges: Vec<(u32, u32)>,
 }
 
+/// The label of a node that has none.
+pub const UNLABELLED: u32 = u32::MAX;
+
+/// Rows of nodes to learn from, for choosing settings, and for the final figure.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeSplit {
+    /// Nodes whose labels are known.
+    pub train: Vec<u32>,
+    /// Nodes for choosing settings.
+    pub valid: Vec<u32>,
+    /// Nodes for the final figure.
+    pub test: Vec<u32>,
+}
+
+/// Features that are mostly zero, as compressed rows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SparseFeatures {
+    /// How many rows there are, one a node.
+    pub rows: usize,
+    /// How many features each node has.
+    pub feature_count: usize,
+    /// Where the entries of each row start; one more at the end.
+    pub starts: Vec<usize>,
+    /// The feature of each entry.
+    pub columns: Vec<u32>,
+    /// The value of each entry; those of one feature of one row add up.
+    pub values: Vec<f32>,
+}
+
 /// Everything that one source knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dataset {
@@ -44,10 +78,16 @@ pub struct Dataset {
     pub test: Option<LinkSplit>,
     /// Dense features, row-major, `nodes × feature_count`.
     pub features: Option<Vec<f32>>,
+    /// Features that are mostly zero; a source has these or dense ones.
+    pub sparse_features: Option<SparseFeatures>,
     /// How many features each node carries; 0 without features.
     pub feature_count: usize,
-    /// One class a node.
+    /// One class a node, or [`UNLABELLED`].
     pub labels: Option<Vec<u32>>,
-    /// The user's own node names, one a row.
-    pub ids: Vec<String>,
+    /// Nodes to classify.
+    pub node_split: Option<NodeSplit>,
+    /// The year of each node.
+    pub years: Option<Vec<i32>>,
+    /// The user's own node ids.
+    pub ids: Ids,
 }

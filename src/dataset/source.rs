@@ -1,7 +1,10 @@
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::catalog::{self, CatalogError, ENTRIES, Entry};
+use super::format::{EdgeOptions, FormatError, OgbOptions, read_asymproj, read_edges, read_ogb, read_planetoid};
+use super::holdout::{Held, Holdout, HoldoutError, hold_out};
 use super::{Dataset, demo};
 
 /// A dataset that an experiment can name.
@@ -9,14 +12,29 @@ use super::{Dataset, demo};
 /// ```
 /// use isvd_dist::dataset::Source;
 /// let source: Source = "demo".parse()?;
-/// assert_eq!(source.load(None).name, "demo");
-/// # Ok::<(), isvd_dist::dataset::UnknownDataset>(())
+/// assert_eq!(source.load(None, 1)?.name, "demo");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Source {
     /// The generated graph that comes with the program.
     Demo,
+    /// A dataset of the catalog.
+    Catalog(&'static Entry),
+    /// A user's own graph.
+    Edges(EdgeFile),
+}
+
+/// A graph in one file, and what to hold out of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EdgeFile {
+    /// The file.
+    pub path: PathBuf,
+    /// How to read it.
+    pub options: EdgeOptions,
+    /// What to hold out.
+    pub holdout: Holdout,
 }
 
 /// A name that no dataset has.
@@ -27,33 +45,64 @@ pub struct UnknownDataset {
     pub name: String,
 }
 
+/// Why a dataset could not be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// It is not here.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// A file of it cannot be read.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// No edges can be held out of it.
+    #[error("cannot hold edges out of {}", path.display())]
+    Holdout {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: HoldoutError,
+    },
+}
+
 impl Source {
-    /// Every dataset there is.
-    pub const ALL: &'static [Self] = &[Self::Demo];
-
-    /// The name that a config uses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Demo => demo::NAME,
-        }
-    }
-
     /// The names of all datasets, quoted and separated by commas.
     pub fn known() -> String {
-        Self::ALL.iter().map(|source| format!("`{source}`")).collect::<Vec<_>>().join(", ")
+        let names = std::iter::once(demo::NAME).chain(ENTRIES.iter().map(|entry| entry.name));
+        names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Makes or reads the dataset; `_folder` is where files are looked for. The demo is generated and reads none.
-    pub fn load(self, _folder: Option<&Path>) -> Dataset {
+    /// Makes or reads the dataset. `folder` is where datasets of the catalog are looked for first; `seed` chooses the edges
+    /// that are held out of a user's own graph.
+    pub fn load(&self, folder: Option<&Path>, seed: u64) -> Result<Dataset, LoadError> {
         match self {
-            Self::Demo => demo::demo(),
+            Self::Demo => Ok(demo::demo()),
+            Self::Catalog(entry) => {
+                let folder = catalog::locate(entry.name, folder)?;
+                Ok(match entry.layout {
+                    catalog::Layout::Asymproj => read_asymproj(&folder, entry.name)?,
+                    catalog::Layout::Planetoid => read_planetoid(&folder, entry.name)?,
+                    catalog::Layout::Ogb => read_ogb(&folder, entry.name, &OgbOptions::default())?,
+                })
+            }
+            Self::Edges(file) => {
+                let read = read_edges(&file.path, &file.options)?;
+                let held = hold_out(&read.edges, file.holdout, seed);
+                let Held { graph, valid, test } =
+                    held.map_err(|source| LoadError::Holdout { path: file.path.clone(), source })?;
+                Ok(Dataset { name: self.to_string(), graph, valid, test, ids: read.ids, ..Dataset::default() })
+            }
         }
     }
 }
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        match self {
+            Self::Demo => f.write_str(demo::NAME),
+            Self::Catalog(entry) => f.write_str(entry.name),
+            Self::Edges(file) => write!(f, "{}", file.path.display()),
+        }
     }
 }
 
@@ -61,7 +110,10 @@ impl FromStr for Source {
     type Err = UnknownDataset;
 
     fn from_str(name: &str) -> Result<Self, UnknownDataset> {
-        let found = Self::ALL.iter().find(|source| source.name() == name);
-        found.copied().ok_or_else(|| UnknownDataset { name: name.to_owned() })
+        if name == demo::NAME {
+            return Ok(Self::Demo);
+        }
+        let found = ENTRIES.iter().find(|entry| entry.name == name);
+        found.map(Self::Catalog).ok_or_else(|| UnknownDataset { name: name.to_owned() })
     }
 }

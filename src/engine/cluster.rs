@@ -16,7 +16,9 @@ use crate::plan::Program;
 /// How many workers run, and how blocks travel between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cluster {
+    /// How many workers.
     pub workers: usize,
+    /// How blocks travel.
     pub transport: Transport,
 }
 

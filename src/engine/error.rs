@@ -11,20 +11,52 @@ pub enum EngineError {
     NoWorkers,
     /// The worker threads could not be started.
     #[error("cannot start {workers} workers: {reason}")]
-    CannotStart { workers: usize, reason: String },
+    CannotStart {
+        /// How many were asked for.
+        workers: usize,
+        /// What the system said.
+        reason: String,
+    },
     /// Code of ours, or of the job, panicked.
     #[error("worker {worker} panicked in {step}: {message}")]
-    Panicked { worker: usize, step: String, message: String },
+    Panicked {
+        /// Which worker.
+        worker: usize,
+        /// In which step.
+        step: String,
+        /// What it said.
+        message: String,
+    },
     /// Another worker ended early, for a reason of its own.
     #[error("worker {worker} stopped: {message}")]
-    Stopped { worker: usize, message: String },
+    Stopped {
+        /// Which worker.
+        worker: usize,
+        /// What it said.
+        message: String,
+    },
     /// Blocks of a step did not arrive, or more arrived than were sent.
     #[error("{step}: worker {worker} got {received} of {expected} blocks of a panel")]
-    BlocksMissing { step: String, worker: usize, received: usize, expected: usize },
+    BlocksMissing {
+        /// In which step.
+        step: String,
+        /// Which worker.
+        worker: usize,
+        /// How many came.
+        received: usize,
+        /// How many should have.
+        expected: usize,
+    },
     /// Bytes arrived that are no block.
     #[error("a block arrived damaged: {reason}")]
-    DamagedBlock { reason: String },
+    DamagedBlock {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A product overflowed.
     #[error("{step} gave a number that is not finite: the entries of the matrix are too large for 32-bit numbers")]
-    NotFinite { step: String },
+    NotFinite {
+        /// In which step.
+        step: String,
+    },
 }

@@ -49,10 +49,16 @@ pub struct RankChoice {
 pub enum RankError {
     /// All candidates are larger than the graph.
     #[error("none of the ranks to try is at most the number of nodes, {nodes}: name a smaller one")]
-    NoCandidate { nodes: usize },
+    NoCandidate {
+        /// Nodes of the graph.
+        nodes: usize,
+    },
     /// Too few edges to hold any out.
     #[error("{edges} edges are too few to choose a rank with: name one")]
-    TooFewEdges { edges: usize },
+    TooFewEdges {
+        /// Edges of the graph.
+        edges: usize,
+    },
     /// The edges make no graph.
     #[error(transparent)]
     Graph(#[from] GraphError),

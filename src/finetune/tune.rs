@@ -52,7 +52,10 @@ pub enum TuneError {
     NoEdges,
     /// The loss overflowed.
     #[error("the loss of batch {batch} is not finite: lower finetune.learning_rate")]
-    Diverged { batch: usize },
+    Diverged {
+        /// Its number.
+        batch: usize,
+    },
     /// The workers failed.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -1,9 +1,10 @@
 //! The adjacency matrix of an edge list.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::build::Pairs;
-use super::{Duplicates, GraphError, Sparse};
+use super::{Duplicates, GraphError, Sparse, parallel};
 use crate::dataset::EdgeList;
 
 /// What becomes of edges from a node to itself.
@@ -70,16 +71,11 @@ impl Graph {
         };
         let (adjacency, built) = Sparse::from_pairs(list.nodes, list.nodes, pairs, import.duplicates)?;
         let off_diagonal = if list.directed { built.merged_off_diagonal } else { built.merged_off_diagonal / 2 };
-        let mut touched = vec![false; list.nodes];
-        for &(from, to) in list.edges.iter().filter(|(from, to)| from != to || !without_loops) {
-            touched[from as usize] = true;
-            touched[to as usize] = true;
-        }
         let report = ImportReport {
             listed: list.edges.len(),
             duplicates: off_diagonal + built.merged_on_diagonal,
-            self_loops: list.edges.iter().filter(|(from, to)| from == to).count(),
-            isolated: touched.iter().filter(|&&t| !t).count(),
+            self_loops: self_loops(list),
+            isolated: isolated(list, without_loops),
         };
         let degrees = adjacency.row_sums().into_iter().map(|sum| sum as f32).collect();
         Ok(Graph { adjacency: Arc::new(adjacency), degrees, report })
@@ -89,6 +85,31 @@ impl Graph {
     pub fn nodes(&self) -> usize {
         self.adjacency.rows()
     }
+}
+
+fn self_loops(list: &EdgeList) -> usize {
+    let edges = &list.edges;
+    let counts = parallel::parts(edges.len(), parallel::threads(edges.len()), |part| {
+        edges[part].iter().filter(|(from, to)| from == to).count()
+    });
+    counts.into_iter().sum()
+}
+
+/// Nodes that no edge touches.
+fn isolated(list: &EdgeList, without_loops: bool) -> usize {
+    let edges = &list.edges;
+    let touched: Vec<AtomicBool> = (0..list.nodes).map(|_| AtomicBool::new(false)).collect();
+    parallel::parts(edges.len(), parallel::threads(edges.len()), |part| {
+        for &(from, to) in edges[part].iter().filter(|(from, to)| from != to || !without_loops) {
+            for node in [&touched[from as usize], &touched[to as usize]] {
+                // Most nodes come many times, and reading is much cheaper than writing what others read.
+                if !node.load(Ordering::Relaxed) {
+                    node.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    });
+    touched.into_iter().filter(|node| !node.load(Ordering::Relaxed)).count()
 }
 
 #[cfg(test)]

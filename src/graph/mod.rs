@@ -5,7 +5,9 @@
 
 mod adjacency;
 mod build;
+mod cells;
 mod error;
+mod parallel;
 mod sparse;
 mod tiling;
 

@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::build::{Built, Entries, Pairs, build};
-use super::{Duplicates, GraphError, Tiling};
+use super::{Duplicates, GraphError, Tiling, parallel};
 use crate::kernel::{Cell, Tile};
 
-/// Widest column strip. The strip's rows of a panel block of 64 columns take 12 MiB, which a shared cache keeps while the tiles
-/// go over them; measured, wider ones are no faster and narrower ones visit the rows of the result too often.
-pub const STRIP_COLUMNS: usize = 50_000;
+/// Widest column strip. The strip's rows of a panel block of 64 columns take 8 MiB, which a shared cache keeps while a group
+/// of tiles goes over them.
+pub const STRIP_COLUMNS: usize = 32 << 10;
 
 /// A sparse matrix that is stored once and shared: tiles of rows, cut into column strips, without values where all are one.
 ///
@@ -145,8 +145,13 @@ impl Sparse {
     }
 
     /// Calls `f(row, column, value)` for every entry: tile after tile, strip after strip, row after row.
-    pub fn for_each(&self, mut f: impl FnMut(usize, usize, f32)) {
-        for tile in 0..self.tiling.count() {
+    pub fn for_each(&self, f: impl FnMut(usize, usize, f32)) {
+        self.for_each_of(0..self.tiling.count(), f);
+    }
+
+    #[inline]
+    fn for_each_of(&self, tiles: Range<usize>, mut f: impl FnMut(usize, usize, f32)) {
+        for tile in tiles {
             let first_row = self.tiling.range(tile).start;
             for strip in 0..self.strips() {
                 let first_col = self.strip_range(strip).start;
@@ -157,9 +162,13 @@ impl Sparse {
 
     /// The sum of each row.
     pub fn row_sums(&self) -> Vec<f64> {
-        let mut sums = vec![0.0; self.rows()];
-        self.for_each(|row, _, value| sums[row] += f64::from(value));
-        sums
+        let sums = self.by_parts(|tiles| {
+            let rows = self.tiling.rows_of(tiles.clone());
+            let mut sums = vec![0.0; rows.len()];
+            self.for_each_of(tiles, |row, _, value| sums[row - rows.start] += f64::from(value));
+            sums
+        });
+        sums.concat()
     }
 
     /// The sum of each column.
@@ -191,11 +200,19 @@ impl Sparse {
             let place = ((row as u64) << 32 | col as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             (place ^ place >> 29 ^ u64::from(value.to_bits())).wrapping_mul(0xBF58_476D_1CE4_E5B9)
         };
-        let mut difference = 0u64;
-        self.for_each(|row, col, value| {
-            difference = difference.wrapping_add(mix(row, col, value)).wrapping_sub(mix(col, row, value));
+        let differences = self.by_parts(|tiles| {
+            let mut difference = 0u64;
+            self.for_each_of(tiles, |row, col, value| {
+                difference = difference.wrapping_add(mix(row, col, value)).wrapping_sub(mix(col, row, value));
+            });
+            difference
         });
-        difference == 0
+        differences.into_iter().fold(0, u64::wrapping_add) == 0
+    }
+
+    /// What some threads make of consecutive tiles each.
+    fn by_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+        parallel::parts(self.tiling.count(), parallel::threads(self.nonzeros()), work)
     }
 }
 
@@ -208,9 +225,17 @@ fn strip_width(cols: usize) -> usize {
 struct Transposed<'a>(&'a Sparse);
 
 impl Entries for Transposed<'_> {
+    fn units(&self) -> usize {
+        self.0.tiling.count()
+    }
+
+    fn size(&self) -> usize {
+        self.0.nonzeros()
+    }
+
     #[inline]
-    fn visit(&self, mut f: impl FnMut(u32, u32, f32)) {
-        self.0.for_each(|row, col, value| f(col as u32, row as u32, value));
+    fn visit(&self, units: Range<usize>, mut f: impl FnMut(u32, u32, f32)) {
+        self.0.for_each_of(units, |row, col, value| f(col as u32, row as u32, value));
     }
 
     fn has_values(&self) -> bool {

@@ -39,7 +39,9 @@ pub use error::MatrixError;
 /// Rows and columns of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
+    /// How many rows.
     pub rows: usize,
+    /// How many columns.
     pub columns: usize,
 }
 
@@ -81,11 +83,26 @@ struct Node {
 #[non_exhaustive]
 pub enum Kind {
     /// A stored sparse matrix: a pattern of ones, or weighted.
-    Sparse { name: Arc<str>, data: Arc<Sparse> },
+    Sparse {
+        /// What it is called.
+        name: Arc<str>,
+        /// What is stored.
+        data: Arc<Sparse>,
+    },
     /// A stored dense matrix.
-    Dense { name: Arc<str>, data: Arc<Dense> },
+    Dense {
+        /// What it is called.
+        name: Arc<str>,
+        /// What is stored.
+        data: Arc<Dense>,
+    },
     /// A diagonal matrix, by its diagonal.
-    Diagonal { name: Arc<str>, values: Arc<[f32]> },
+    Diagonal {
+        /// What it is called.
+        name: Arc<str>,
+        /// Its entries.
+        values: Arc<[f32]>,
+    },
     /// Ones on the diagonal; square.
     Identity,
     /// Ones everywhere: rank one, never stored.
@@ -113,7 +130,12 @@ pub enum Kind {
     /// Columns of a matrix, in any order, repeats allowed.
     Columns(Matrix, Arc<[usize]>),
     /// `c₀·I + c₁·T + c₂·T² + …`
-    Polynomial { coefficients: Arc<[f64]>, base: Matrix },
+    Polynomial {
+        /// From c₀ on.
+        coefficients: Arc<[f64]>,
+        /// T.
+        base: Matrix,
+    },
 }
 
 impl Matrix {

@@ -17,7 +17,9 @@ impl Value {
 /// Whether a program multiplies by M or by its transpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
+    /// By the matrix.
     Plain,
+    /// By its transpose.
     Transposed,
 }
 
@@ -42,7 +44,9 @@ impl Side {
 /// A diagonal matrix in a program. Two diagonals are the same when they share their values.
 #[derive(Debug, Clone)]
 pub struct Diagonal {
+    /// What the matrix is called.
     pub name: Arc<str>,
+    /// Its entries.
     pub values: Arc<[f32]>,
 }
 
@@ -65,8 +69,11 @@ impl Diagonal {
 /// `coefficient · diagonal · value`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
+    /// A factor for everything.
     pub coefficient: f64,
+    /// A factor for each row.
     pub diagonal: Option<Diagonal>,
+    /// The panel.
     pub value: Value,
 }
 
@@ -85,8 +92,11 @@ impl Term {
 /// What happens to a product before it is written: `alpha · left · product + add`.
 #[derive(Debug, Clone)]
 pub struct Epilogue {
+    /// A factor for everything.
     pub alpha: f64,
+    /// A diagonal before it.
     pub left: Option<Diagonal>,
+    /// What the product is added to.
     pub add: Option<Term>,
 }
 
@@ -110,8 +120,11 @@ pub enum SparseRole {
 /// Consecutive rows of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Piece {
+    /// The panel.
     pub value: Value,
+    /// The first of them.
     pub first_row: usize,
+    /// How many rows.
     pub rows: usize,
 }
 
@@ -121,27 +134,68 @@ pub struct Piece {
 pub enum Action {
     /// `matrix · right · input`, sparse.
     Sparse {
+        /// What it is for.
         role: SparseRole,
+        /// What the matrix is called.
         name: String,
+        /// The stored matrix.
         matrix: Arc<Sparse>,
+        /// A diagonal between them.
         right: Option<Diagonal>,
+        /// What is multiplied.
         input: Value,
+        /// What happens before it is written.
         epilogue: Epilogue,
     },
     /// `matrix · input`, dense.
-    Dense { name: String, matrix: Arc<Dense>, input: Value, epilogue: Epilogue },
+    Dense {
+        /// What the matrix is called.
+        name: String,
+        /// The stored matrix.
+        matrix: Arc<Dense>,
+        /// What is multiplied.
+        input: Value,
+        /// What happens before it is written.
+        epilogue: Epilogue,
+    },
     /// `matrixᵀ · input`, dense, summed over all rows: a panel as high as the matrix is wide, which every worker has whole.
-    Project { name: String, matrix: Arc<Dense>, input: Value },
+    Project {
+        /// What the matrix is called.
+        name: String,
+        /// The stored matrix.
+        matrix: Arc<Dense>,
+        /// What is multiplied.
+        input: Value,
+    },
     /// The sum of every column: one row that every worker has.
-    ColumnSums { input: Value },
+    ColumnSums {
+        /// What is multiplied.
+        input: Value,
+    },
     /// The rows of a whole panel that every worker has, each to its owner.
-    Spread { input: Value, epilogue: Epilogue },
+    Spread {
+        /// What is multiplied.
+        input: Value,
+        /// What happens before it is written.
+        epilogue: Epilogue,
+    },
     /// All ones times the sums: the same row everywhere.
-    RankOne { input: Value, epilogue: Epilogue },
+    RankOne {
+        /// What is multiplied.
+        input: Value,
+        /// What happens before it is written.
+        epilogue: Epilogue,
+    },
     /// A linear combination; of nothing, zero.
-    Combine { terms: Vec<Term> },
+    Combine {
+        /// What is added up.
+        terms: Vec<Term>,
+    },
     /// Pieces of other values, one below the other.
-    Arrange { pieces: Vec<Piece> },
+    Arrange {
+        /// From the top down.
+        pieces: Vec<Piece>,
+    },
 }
 
 impl Action {
@@ -210,7 +264,9 @@ impl Action {
 /// One step: what it does, and how many rows its result has.
 #[derive(Debug, Clone)]
 pub struct Step {
+    /// How many rows.
     pub rows: usize,
+    /// What it does.
     pub action: Action,
 }
 

@@ -12,6 +12,7 @@ use npyz::WriterBuilder;
 use tempfile::NamedTempFile;
 
 use super::metrics::Metrics;
+use crate::dataset::Ids;
 use crate::model::embedding::Embedding;
 
 /// The figures.
@@ -68,8 +69,8 @@ pub struct Results<'a> {
     pub metrics: &'a Metrics,
     /// The embedding of every node.
     pub embedding: &'a Embedding,
-    /// The user's own node names, one a row.
-    pub ids: &'a [String],
+    /// The user's own node ids, one a row.
+    pub ids: &'a Ids,
 }
 
 /// A folder that was found to take files.
@@ -106,7 +107,7 @@ impl Folder {
             self.stage(SINGULAR_VALUES, |file| {
                 write_array(file, &[embedding.singular_values.len()], &embedding.singular_values)
             })?,
-            self.stage(IDS, |file| ids.iter().try_for_each(|id| writeln!(file, "{id}")))?,
+            self.stage(IDS, |file| ids.write(file))?,
             self.stage(METRICS, |file| file.write_all(metrics.to_json()?.as_bytes()))?,
         ];
         self.remove_earlier_metrics()?;

@@ -36,7 +36,9 @@ pub struct Options {
 /// ones of a matrix that is wider than high. Columns that are missing are random.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
+    /// Left vectors.
     pub left: Arc<Dense>,
+    /// Right vectors.
     pub right: Arc<Dense>,
 }
 
@@ -104,19 +106,37 @@ impl Options {
 pub enum SvdError {
     /// More triplets were asked for than there are.
     #[error("rank {rank} is more than the {limit} singular values of a {shape} matrix: ask for at most {limit}")]
-    RankTooLarge { rank: usize, shape: Shape, limit: usize },
+    RankTooLarge {
+        /// What was asked for.
+        rank: usize,
+        /// Its shape.
+        shape: Shape,
+        /// The most there are.
+        limit: usize,
+    },
     /// Nothing was asked for.
     #[error("rank 0 leaves nothing to compute: ask for at least 1")]
     RankZero,
     /// The tolerance cannot be met or has no meaning.
     #[error("a tolerance of {tolerance} has no meaning: give a number above 0, such as 0.02")]
-    BadTolerance { tolerance: f64 },
+    BadTolerance {
+        /// What was given.
+        tolerance: f64,
+    },
     /// The vectors to start from are those of another shape.
     #[error("the vectors to start from are those of a {given} matrix, and this one is {shape}")]
-    StartMismatch { given: Shape, shape: Shape },
+    StartMismatch {
+        /// The shape of the other matrix.
+        given: Shape,
+        /// Its shape.
+        shape: Shape,
+    },
     /// The basis of the answer would not become orthonormal.
     #[error("no orthonormal basis was found: the smallest squared pivot is still {smallest_pivot:e}")]
-    NotOrthonormal { smallest_pivot: f64 },
+    NotOrthonormal {
+        /// How far from it the basis is.
+        smallest_pivot: f64,
+    },
     /// A small factorisation failed.
     #[error(transparent)]
     Factor(#[from] FactorError),

@@ -3,10 +3,11 @@
 // Each test program uses a part of this.
 #![allow(dead_code)]
 
+pub mod answer;
 pub mod server;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::cargo::cargo_bin_cmd;
@@ -14,6 +15,17 @@ use tempfile::TempDir;
 
 /// As little work as the program can be asked for.
 pub const SMALL: &[&str] = &["--workers=1", "--set=embedding.rank=4", "--set=embedding.iterations=1"];
+
+/// The folder of real datasets, or `None` with a line that says so: `ISVD_DATA`, or what lies beside the project.
+pub fn data() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let folder = std::env::var_os("ISVD_DATA").map_or(beside, PathBuf::from);
+    if !folder.exists() {
+        println!("real datasets are not there (set ISVD_DATA): skipped");
+        return None;
+    }
+    Some(folder)
+}
 
 pub fn folder() -> TempDir {
     tempfile::tempdir().unwrap()

@@ -115,12 +115,17 @@ fn wrong_values_are_refused_with_key_line_and_what_is_accepted() {
     }
 }
 
+#[track_caller]
+fn assert_start(text: &str, start: &str) {
+    assert!(text.starts_with(start), "{text}");
+}
+
 #[test]
 fn the_dataset_must_be_a_known_one() {
-    let error = parse("seed = 1\ndataset = \"ppi\"").unwrap_err().to_string();
-    assert_eq!(error, "ppi.toml:2: `dataset` is \"ppi\": expected a known dataset: \"demo\"");
+    let error = parse("seed = 1\ndataset = \"pip\"").unwrap_err().to_string();
+    assert_start(&error, "ppi.toml:2: `dataset` is \"pip\": expected a known dataset: \"demo\", \"ppi\"");
     let error = parse("seed = 1").unwrap_err().to_string();
-    assert_eq!(error, "ppi.toml: `dataset` is missing: expected a known dataset: \"demo\"");
+    assert_start(&error, "ppi.toml: `dataset` is missing: expected a known dataset: \"demo\"");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every dataset of the catalog.
 
-use super::{Counts, Entry, File, Package, Task};
+use super::{Counts, Entry, File, Layout, Package, Task};
 
 const ASYMPROJ: &str = "https://raw.githubusercontent.com/samihaija/isvd/main/datasets/asymproj/";
 const PLANETOID: &str = "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/";
@@ -48,6 +48,7 @@ const PPI: Entry = Entry {
     task: Task::LinkPrediction,
     source: ASYMPROJ,
     folder: "asymproj/ppi",
+    layout: Layout::Asymproj,
     package: Package::Loose { below: "ppi/" },
     files: &[
         File::known("train.txt.npy", 154_872, "aee462b56eecac8b5d7495846bc5a9fedf7a38cd138926af501785ab4e81abc0"),
@@ -64,6 +65,7 @@ const FACEBOOK: Entry = Entry {
     task: Task::LinkPrediction,
     source: ASYMPROJ,
     folder: "asymproj/soc-facebook",
+    layout: Layout::Asymproj,
     package: Package::Loose { below: "soc-facebook/" },
     files: &[
         File::known("train.txt.npy", 352_984, "1c9297c16073816856cda040d52cedfe2cc606e8d8d913ee8174f2205ebc2beb"),
@@ -80,6 +82,7 @@ const ASTROPH: Entry = Entry {
     task: Task::LinkPrediction,
     source: ASYMPROJ,
     folder: "asymproj/ca-AstroPh",
+    layout: Layout::Asymproj,
     package: Package::Loose { below: "ca-AstroPh/" },
     files: &[File::unknown("train.txt.npy"), File::unknown("test.txt.npy"), File::unknown("test.neg.txt.npy")],
     counts: graph(17_903, 197_031),
@@ -92,6 +95,7 @@ const HEPTH: Entry = Entry {
     task: Task::LinkPrediction,
     source: ASYMPROJ,
     folder: "asymproj/ca-HepTh",
+    layout: Layout::Asymproj,
     package: Package::Loose { below: "ca-HepTh/" },
     files: &[
         File::known("train.txt.npy", 106_720, "af21f2b3ef76344634a4426c91cddf83605a7d5de25ed3f2feba9070ab352bc8"),
@@ -108,6 +112,7 @@ const CORA: Entry = Entry {
     task: Task::NodeClassification,
     source: PLANETOID,
     folder: "planetoid",
+    layout: Layout::Planetoid,
     package: Package::Loose { below: "" },
     files: &[
         File::known("ind.cora.x", 22_119, "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab"),
@@ -129,6 +134,7 @@ const CITESEER: Entry = Entry {
     task: Task::NodeClassification,
     source: PLANETOID,
     folder: "planetoid",
+    layout: Layout::Planetoid,
     package: Package::Loose { below: "" },
     files: &[
         File::unknown("ind.citeseer.x"),
@@ -150,6 +156,7 @@ const PUBMED: Entry = Entry {
     task: Task::NodeClassification,
     source: PLANETOID,
     folder: "planetoid",
+    layout: Layout::Planetoid,
     package: Package::Loose { below: "" },
     files: &[
         File::known("ind.pubmed.x", 23_172, "fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33"),
@@ -171,6 +178,7 @@ const ARXIV: Entry = Entry {
     task: Task::NodeClassification,
     source: OGB_NODES,
     folder: "ogbn_arxiv",
+    layout: Layout::Ogb,
     package: Package::Zip { archive: File::unknown("arxiv.zip"), root: "arxiv" },
     // Copies of the edges are about in more than one order, all of them the same graph: no sum is asked of them.
     files: &[
@@ -218,6 +226,7 @@ const DDI: Entry = Entry {
     task: Task::LinkPrediction,
     source: OGB_LINKS,
     folder: "ogbl_ddi",
+    layout: Layout::Ogb,
     package: Package::Zip { archive: File::unknown("ddi.zip"), root: "ddi" },
     files: &[
         File::known("raw/edge.csv.gz", 2_810_105, "b2c585f425f49b640ee5a3b451069124651ee0f2863a5b6ee6737a6b14c27a6e"),

@@ -42,6 +42,8 @@ pub struct Entry {
     pub source: &'static str,
     /// The folder that holds its files, below the folder of all datasets.
     pub folder: &'static str,
+    /// How the files in it are laid out.
+    pub layout: Layout,
     /// How the source packs the files.
     pub package: Package,
     /// The files, below [`folder`](Self::folder).
@@ -50,6 +52,18 @@ pub struct Entry {
     pub counts: Counts,
     /// What else a user should know.
     pub note: Option<&'static str>,
+}
+
+/// How the files of a dataset are laid out: which reader reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Three numpy arrays of pairs.
+    Asymproj,
+    /// Planetoid's pickles.
+    Planetoid,
+    /// A folder of the Open Graph Benchmark.
+    Ogb,
 }
 
 /// What a dataset is used for.

@@ -30,7 +30,7 @@ fn a_run_leaves_five_files_and_nothing_else() {
     let folder = Folder::prepare(&path).unwrap();
     assert!(names(&path).is_empty());
     let (metrics, embedding) = (metrics::example(), embedding());
-    let ids = ["x", "ÿ", "z"].map(str::to_owned);
+    let ids = Ids::names(["x", "ÿ", "z"]);
     // The second time over the files of the first.
     for _ in 0..2 {
         folder.write(Results { metrics: &metrics, embedding: &embedding, ids: &ids }).unwrap();
@@ -77,7 +77,7 @@ fn others_may_read_the_results() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = Folder::prepare(temporary.path()).unwrap();
     let (metrics, embedding) = (metrics::example(), embedding());
-    folder.write(Results { metrics: &metrics, embedding: &embedding, ids: &[] }).unwrap();
+    folder.write(Results { metrics: &metrics, embedding: &embedding, ids: &Ids::default() }).unwrap();
     fs::write(temporary.path().join("ordinary"), "").unwrap();
     let mode = |name| fs::metadata(temporary.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode(METRICS), mode("ordinary"));

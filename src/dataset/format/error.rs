@@ -1,0 +1,195 @@
+//! What can be wrong with a file.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why a file cannot be read. Every message says which file, where in it, what was found there, what was expected, and the way
+/// out.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The system does not let it be read.
+    #[error("cannot read {}: check the path and its permissions", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A folder where a file belongs.
+    #[error("{} is a folder, expected a file: name one of the files in it", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file that a folder of this kind must have is not there.
+    #[error("{} is missing, expected {expected}: fetch the dataset again, or name another folder", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// What it would hold.
+        expected: String,
+    },
+    /// Nothing is in it.
+    #[error("{} is empty, expected {expected}: name another file, or write this one again", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// Compressed data that breaks off or is damaged.
+    #[error("{}: the compressed data breaks off or is damaged after {offset} bytes of text, expected more: fetch the file again", path.display())]
+    Compressed {
+        /// The file.
+        path: PathBuf,
+        /// How many bytes could be unpacked before.
+        offset: u64,
+        /// What the unpacker said.
+        source: io::Error,
+    },
+    /// A line of text is wrong.
+    #[error("{}, line {line}: found {found}, expected {expected}: {remedy}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: u64,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: Cow<'static, str>,
+        /// The way out.
+        remedy: Cow<'static, str>,
+    },
+    /// A place in a binary file is wrong.
+    #[error("{}, byte {offset}: found {found}, expected {expected}: {remedy}", path.display())]
+    Byte {
+        /// The file; for a file in an archive, the archive and the name in it.
+        path: PathBuf,
+        /// The place, from 0.
+        offset: u64,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: Cow<'static, str>,
+        /// The way out.
+        remedy: Cow<'static, str>,
+    },
+    /// What a file holds does not fit what is known otherwise.
+    #[error("{}: found {found}, expected {expected}: {remedy}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: Cow<'static, str>,
+        /// The way out.
+        remedy: Cow<'static, str>,
+    },
+    /// A pickle wants something made that this reader does not make.
+    #[error(
+        "{}, byte {offset}: found the class `{class}`, expected numpy arrays, scipy matrices, torch tensors, dicts, lists, numbers or text: \
+         nothing in a pickle is ever run; save the data as .npy or .npz instead", path.display()
+    )]
+    UnknownClass {
+        /// The file.
+        path: PathBuf,
+        /// Where it is asked for, from 0.
+        offset: u64,
+        /// Module and name.
+        class: String,
+    },
+    /// A pair names a node that the graph does not have.
+    #[error("{}, {place}: found the id `{id}`, expected a node of the graph: add an edge that has it, or remove the pair", path.display())]
+    UnknownId {
+        /// The file.
+        path: PathBuf,
+        /// The line or the entry.
+        place: String,
+        /// The id.
+        id: String,
+    },
+}
+
+impl FormatError {
+    /// Something about the whole content of a file.
+    pub(crate) fn content(
+        path: &Path,
+        found: impl Into<String>,
+        expected: impl Into<Cow<'static, str>>,
+        remedy: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::Content { path: path.to_owned(), found: found.into(), expected: expected.into(), remedy: remedy.into() }
+    }
+
+    /// Something about a place in a binary file.
+    pub(crate) fn byte(
+        path: &Path,
+        offset: u64,
+        found: impl Into<String>,
+        expected: impl Into<Cow<'static, str>>,
+        remedy: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let (path, found) = (path.to_owned(), found.into());
+        Self::Byte { path, offset, found, expected: expected.into(), remedy: remedy.into() }
+    }
+
+    /// What the system said of a path; a folder is told apart.
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        if source.kind() == io::ErrorKind::IsADirectory || path.is_dir() {
+            return Self::Folder { path: path.to_owned() };
+        }
+        Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// What is wrong with a line, before it is known which line of which file it is.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// Its number in the block, from 0.
+    pub line: u64,
+    pub found: String,
+    pub expected: Cow<'static, str>,
+    pub remedy: Cow<'static, str>,
+}
+
+impl Fault {
+    pub fn new(
+        found: impl Into<String>,
+        expected: impl Into<Cow<'static, str>>,
+        remedy: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { line: 0, found: found.into(), expected: expected.into(), remedy: remedy.into() }
+    }
+
+    /// The same at a line of a block.
+    pub fn at(self, line: u64) -> Self {
+        Self { line, ..self }
+    }
+
+    /// The error, `before` lines after the start of the file.
+    pub fn in_file(self, path: &Path, before: u64) -> FormatError {
+        let Self { line, found, expected, remedy } = self;
+        FormatError::Line { path: path.to_owned(), line: before + line + 1, found, expected, remedy }
+    }
+}
+
+/// A quoted piece of a file, short and printable.
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    const LONGEST: usize = 60;
+    let cut = &bytes[..bytes.len().min(LONGEST)];
+    let text: String = String::from_utf8_lossy(cut).chars().flat_map(shown).collect();
+    let rest = if bytes.len() > LONGEST { "…" } else { "" };
+    format!("`{text}{rest}`")
+}
+
+fn shown(c: char) -> impl Iterator<Item = char> {
+    let control = c.is_control();
+    let escaped = control.then(|| c.escape_default());
+    escaped.into_iter().flatten().chain((!control).then_some(c))
+}

@@ -1,0 +1,38 @@
+//! The formats that data comes in.
+//!
+//! [`read_edges`] reads a graph from one file, whatever its format: a text of edges, numpy's pairs, a scipy matrix, Matrix
+//! Market. Benchmarks come as folders: [`read_ogb`], [`read_planetoid`], [`read_asymproj`]. Everything is read as a stream, plain
+//! or compressed, and memory is bound by the result; nothing that a file says is believed before its bytes are there, and nothing
+//! in a file is ever run.
+
+mod array;
+mod asymproj;
+mod detect;
+mod error;
+mod matrix_market;
+mod npy;
+mod npz;
+mod ogb;
+mod options;
+mod pickle;
+mod planetoid;
+mod rows;
+mod sparse;
+mod text;
+mod torch;
+mod zipped;
+
+pub use array::{Array, ElementKind, ElementType};
+pub use asymproj::read_asymproj;
+pub use detect::{Format, ReadEdges, read_edges, read_pairs};
+pub use error::FormatError;
+pub use npy::read_npy;
+pub use npz::{Npz, read_sparse_features};
+pub use ogb::{OgbOptions, read_ogb};
+pub use options::{EdgeOptions, IdKind, Weights};
+pub use pickle::{Pickle, Value, read_pickle};
+pub use planetoid::read_planetoid;
+pub use torch::read_torch;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! numpy's `.npz`: arrays by name, and scipy's sparse matrices.
+
+use std::path::Path;
+
+use super::array::Array;
+use super::sparse::{Arrays, Entries, Layout};
+use super::zipped::Archive;
+use super::{EdgeOptions, Format, FormatError, ReadEdges, npy};
+use crate::dataset::SparseFeatures;
+
+pub(super) const REMEDY: &str = "give the file the ending .npz";
+
+/// Arrays by name.
+pub struct Npz {
+    archive: Archive,
+}
+
+impl std::fmt::Debug for Npz {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.archive.names()).finish()
+    }
+}
+
+impl Npz {
+    /// Opens an archive; arrays are read when asked for.
+    pub fn open(path: &Path) -> Result<Self, FormatError> {
+        Ok(Self { archive: Archive::open(path)? })
+    }
+
+    /// Whether there is an array of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.archive.names().any(|entry| entry.strip_suffix(".npy") == Some(name))
+    }
+
+    /// Reads an array; `None` if there is none of that name.
+    pub fn array(&mut self, name: &str) -> Result<Option<Array<'static>>, FormatError> {
+        let entry = format!("{name}.npy");
+        let place = self.archive.place(&entry);
+        match self.archive.entry(&entry)? {
+            Some(mut reader) => npy::read(&mut reader, &place).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Reads the adjacency matrix that `scipy.sparse.save_npz` wrote.
+pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
+    entries(path)?.edges(options, Format::ScipySparse)
+}
+
+/// Reads features that `scipy.sparse.save_npz` wrote.
+pub fn read_sparse_features(path: &Path) -> Result<SparseFeatures, FormatError> {
+    Ok(entries(path)?.features())
+}
+
+fn entries(path: &Path) -> Result<Entries, FormatError> {
+    let mut npz = Npz::open(path)?;
+    let format = npz.array("format")?.and_then(|array| array.text());
+    let Some(layout) = format.as_deref().and_then(Layout::of) else {
+        let found = match format {
+            Some(format) => format!("a matrix in the format `{format}`"),
+            None => "no array `format`".to_owned(),
+        };
+        let remedy = "save the matrix with `scipy.sparse.save_npz(name, matrix.tocsr())`";
+        return Err(FormatError::content(path, found, "a scipy matrix in csr, csc or coo", remedy));
+    };
+    let mut array = |name: &str| {
+        let missing = || FormatError::content(path, format!("no array `{name}`"), "one", "save the matrix again");
+        npz.array(name)?.ok_or_else(missing)
+    };
+    let shape = array("shape")?.integers()?;
+    let &[rows, cols] = &shape[..] else {
+        let found = format!("a matrix of shape {shape:?}");
+        return Err(FormatError::content(path, found, "rows and columns", "save the matrix again"));
+    };
+    let names = if layout == Layout::Coordinates { ["row", "col"] } else { ["indices", "indptr"] };
+    let [first, second] = names.map(&mut array);
+    let data = array("data")?;
+    Arrays { layout, shape: (rows, cols), first: first?, second: second?, data }.entries(path)
+}

@@ -1,0 +1,64 @@
+//! What a user may say about a file of edges.
+
+/// What the ids of a file are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum IdKind {
+    /// Names when more than half of the first lines have one, else numbers.
+    #[default]
+    Auto,
+    /// Numbers up to 64 bits, dense or not; rows follow their order.
+    Numbers,
+    /// Any text; rows follow the order in which names first appear.
+    Names,
+    /// Numbers of rows, from 0: a number without edges is a node without edges.
+    Rows,
+}
+
+/// What becomes of columns after the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Weights {
+    /// A third column is the weight; more columns are refused.
+    #[default]
+    Auto,
+    /// The third column is the weight and must be there; more columns are ignored.
+    Third,
+    /// All of them are ignored.
+    Ignore,
+}
+
+/// How to read a file of edges. The default suits most files.
+///
+/// ```
+/// use isvd_dist::dataset::format::{EdgeOptions, IdKind};
+/// let options = EdgeOptions { directed: Some(true), ids: IdKind::Names, ..EdgeOptions::default() };
+/// assert_eq!(options.header, None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EdgeOptions {
+    /// Whether edges have a direction; by default as the format says: only matrices that are not stored as symmetric have.
+    pub directed: Option<bool>,
+    /// Whether the first line of a text names the columns; by default it does if it has no number and the next one has.
+    pub header: Option<bool>,
+    /// What the ids are. Matrices have rows, whatever is said here.
+    pub ids: IdKind,
+    /// How many nodes there are when ids are [`IdKind::Rows`]; by default one more than the largest.
+    pub nodes: Option<usize>,
+    /// What becomes of columns after the second of a text.
+    pub weights: Weights,
+    /// Threads that parse; by default as many as the machine runs at once. The result does not depend on it.
+    pub threads: Option<usize>,
+}
+
+impl EdgeOptions {
+    /// The number of threads to use.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(available_threads).max(1)
+    }
+}
+
+/// As many threads as the machine runs at once.
+pub(crate) fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,66 @@
+//! Python's pickles, read without running anything.
+//!
+//! A pickle is a program for a small stack machine. This one builds plain values, numpy arrays and scipy matrices, and refuses
+//! to name any other class, so a file can ask for nothing but data. Values live side by side and refer to each other by
+//! number: nothing is copied when a pickle mentions a value again, and memory stays within a small multiple of the file.
+
+mod class;
+mod machine;
+mod make;
+mod opcode;
+mod value;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+pub(crate) use class::Class;
+pub(crate) use machine::Machine;
+pub use value::Value;
+pub(crate) use value::{Node, Payload, StoredArray, Tensor};
+
+use super::FormatError;
+use std::path::PathBuf;
+
+/// A pickle that was read.
+#[derive(Debug)]
+pub struct Pickle {
+    pub(crate) path: PathBuf,
+    /// The file, and after it whatever had to be unpacked or decoded.
+    pub(crate) sources: Vec<Vec<u8>>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) root: u32,
+}
+
+impl Pickle {
+    /// What it holds.
+    pub fn value(&self) -> Value<'_> {
+        Value { pickle: self, node: self.root }
+    }
+
+    /// Reads a pickle from memory; `path` is for messages.
+    pub fn parse(bytes: Vec<u8>, path: &Path) -> Result<Self, FormatError> {
+        let mut machine = Machine::new(bytes, path);
+        let root = machine.run()?;
+        Ok(machine.finish(root))
+    }
+}
+
+/// Reads a pickle.
+pub fn read_pickle(path: &Path) -> Result<Pickle, FormatError> {
+    Pickle::parse(read_file(path)?, path)
+}
+
+/// Reads a whole file that must not be empty.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, FormatError> {
+    let failed = |source| FormatError::io(path, source);
+    let mut bytes = vec![];
+    File::open(path).map_err(failed)?.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.is_empty() {
+        return Err(FormatError::Empty { path: path.to_owned(), expected: "a pickle" });
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

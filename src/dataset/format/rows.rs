@@ -1,0 +1,351 @@
+//! From ids that are numbers to rows.
+//!
+//! Rows follow the order of the ids. Which ids there are is marked in a bit set when the largest is not too large for that, else
+//! found by sorting.
+
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{EdgeOptions, FormatError, IdKind};
+use crate::dataset::Ids;
+
+/// More nodes than this are refused.
+const MOST_NODES: u64 = u32::MAX as u64;
+
+/// Pairs of numbers, in half the memory while all fit 32 bits.
+#[derive(Debug)]
+pub(crate) enum Pairs {
+    Narrow(Vec<(u32, u32)>),
+    Wide(Vec<(u64, u64)>),
+}
+
+impl Default for Pairs {
+    fn default() -> Self {
+        Self::Narrow(vec![])
+    }
+}
+
+impl Pairs {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Narrow(pairs) => pairs.len(),
+            Self::Wide(pairs) => pairs.len(),
+        }
+    }
+
+    pub fn reserve(&mut self, count: usize) {
+        match self {
+            Self::Narrow(pairs) => pairs.reserve(count),
+            Self::Wide(pairs) => pairs.reserve(count),
+        }
+    }
+
+    #[inline]
+    pub fn push(&mut self, from: u64, to: u64) {
+        match self {
+            Self::Narrow(pairs) if (from | to) >> 32 == 0 => pairs.push((from as u32, to as u32)),
+            _ => self.push_wide(from, to),
+        }
+    }
+
+    #[cold]
+    fn push_wide(&mut self, from: u64, to: u64) {
+        if let Self::Narrow(pairs) = self {
+            *self = Self::Wide(pairs.iter().map(|&(a, b)| (u64::from(a), u64::from(b))).collect());
+        }
+        if let Self::Wide(pairs) = self {
+            pairs.push((from, to));
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        let (narrow, wide): (&[_], &[_]) = match self {
+            Self::Narrow(pairs) => (pairs, &[]),
+            Self::Wide(pairs) => (&[], pairs),
+        };
+        narrow.iter().map(|&(a, b): &(u32, u32)| (u64::from(a), u64::from(b))).chain(wide.iter().copied())
+    }
+
+    fn visit(&self, mut f: impl FnMut(u64)) {
+        match self {
+            Self::Narrow(pairs) => pairs.iter().for_each(|&(a, b)| {
+                f(u64::from(a));
+                f(u64::from(b));
+            }),
+            Self::Wide(pairs) => pairs.iter().for_each(|&(a, b)| {
+                f(a);
+                f(b);
+            }),
+        }
+    }
+
+    pub fn largest(&self) -> u64 {
+        let mut largest = 0;
+        self.visit(|id| largest = largest.max(id));
+        largest
+    }
+}
+
+/// A pair that names a node which the graph does not have.
+pub(crate) fn unknown(path: &Path, entry: usize, id: u64) -> FormatError {
+    FormatError::UnknownId { path: path.to_owned(), place: format!("pair {entry} (from 0)"), id: id.to_string() }
+}
+
+/// Pairs of rows that a graph of so many nodes must have.
+pub(crate) fn of_graph(pairs: Pairs, nodes: usize, path: &Path) -> Result<Vec<(u32, u32)>, FormatError> {
+    let outside = pairs.iter().enumerate().find(|(_, (from, to))| *from.max(to) >= nodes as u64);
+    match (outside, pairs) {
+        (Some((entry, (from, to))), _) => Err(unknown(path, entry, if from >= nodes as u64 { from } else { to })),
+        (None, Pairs::Narrow(pairs)) => Ok(pairs),
+        (None, Pairs::Wide(pairs)) => Ok(pairs.iter().map(|&(a, b)| (a as u32, b as u32)).collect()),
+    }
+}
+
+/// Pairs `start..end` of a part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub part: usize,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// Gives rows to all ids of some parts, whose pieces follow each other in the given order.
+pub(crate) fn number(
+    parts: Vec<Pairs>,
+    pieces: &[Piece],
+    options: &EdgeOptions,
+    path: &Path,
+) -> Result<(Vec<(u32, u32)>, Ids), FormatError> {
+    let total: usize = parts.iter().map(Pairs::len).sum();
+    if total == 0 {
+        return Ok((vec![], Ids::default()));
+    }
+    let threads = options.threads();
+    let largest = each(&parts, Pairs::largest).into_iter().max().unwrap_or(0);
+    let too_many = |found: String| {
+        FormatError::content(path, found, format!("at most {MOST_NODES}"), "use fewer nodes, or ids = \"numbers\"")
+    };
+    if options.ids == IdKind::Rows {
+        let nodes = options.nodes.map_or(largest.saturating_add(1), |nodes| nodes as u64);
+        if nodes > MOST_NODES {
+            return Err(too_many(format!("{nodes} rows")));
+        }
+        if largest >= nodes {
+            let expected = format!("ids below {nodes}, the number of nodes");
+            return Err(FormatError::content(path, format!("the id {largest}"), expected, "state more nodes"));
+        }
+        return Ok((fill(parts, pieces, threads, |id| id as u32), Ids::counted(0, nodes as usize)));
+    }
+    if largest / 16 < total as u64 + 0x1_0000 {
+        let present = Present::new(&parts, largest);
+        let ids = Ids::numbers(present.ids());
+        let pairs = if ids.len() as u64 == largest + 1 {
+            fill(parts, pieces, threads, |id| id as u32)
+        } else {
+            fill(parts, pieces, threads, |id| present.row(id))
+        };
+        return Ok((pairs, ids));
+    }
+    let sorted = distinct(&parts);
+    if sorted.len() as u64 > MOST_NODES {
+        return Err(too_many(format!("{} nodes", sorted.len())));
+    }
+    let index = Index::new(&sorted);
+    let pairs = fill(parts, pieces, threads, |id| index.row(&sorted, id));
+    drop(index);
+    Ok((pairs, Ids::numbers(sorted)))
+}
+
+/// What is made of each part, by a thread for each.
+fn each<T: Send>(parts: &[Pairs], work: impl Fn(&Pairs) -> T + Sync) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = parts.iter().map(|part| scope.spawn(move || work(part))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+/// All pairs one after the other, each id replaced by its row.
+fn fill(parts: Vec<Pairs>, pieces: &[Piece], threads: usize, row: impl Fn(u64) -> u32 + Sync) -> Vec<(u32, u32)> {
+    let mut all = vec![(0u32, 0u32); pieces.iter().map(|piece| piece.end - piece.start).sum()];
+    let mut rest = &mut all[..];
+    let mut work = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let (place, more) = rest.split_at_mut(piece.end - piece.start);
+        work.push((piece, place));
+        rest = more;
+    }
+    let work = Mutex::new(work);
+    let run = || {
+        while let Some((piece, place)) = work.lock().ok().and_then(|mut work| work.pop()) {
+            match &parts[piece.part] {
+                Pairs::Narrow(pairs) => {
+                    for (place, &(a, b)) in place.iter_mut().zip(&pairs[piece.start..piece.end]) {
+                        *place = (row(u64::from(a)), row(u64::from(b)));
+                    }
+                }
+                Pairs::Wide(pairs) => {
+                    for (place, &(a, b)) in place.iter_mut().zip(&pairs[piece.start..piece.end]) {
+                        *place = (row(a), row(b));
+                    }
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| {
+            scope.spawn(run);
+        });
+        run();
+    });
+    drop(work);
+    all
+}
+
+/// Which ids there are, one bit for each number, and how many come before each word of bits.
+struct Present {
+    words: Vec<u64>,
+    before: Vec<u32>,
+}
+
+impl Present {
+    fn new(parts: &[Pairs], largest: u64) -> Self {
+        let words: Vec<AtomicU64> = (0..=largest / 64).map(|_| AtomicU64::new(0)).collect();
+        each(parts, |part| {
+            part.visit(|id| {
+                let (word, bit) = (&words[(id / 64) as usize], 1 << (id % 64));
+                // Most ids come many times, and reading is much cheaper than writing what others read.
+                if word.load(Ordering::Relaxed) & bit == 0 {
+                    word.fetch_or(bit, Ordering::Relaxed);
+                }
+            });
+        });
+        let words: Vec<u64> = words.into_iter().map(AtomicU64::into_inner).collect();
+        let before = words.iter().scan(0u32, |sum, word| {
+            let before = *sum;
+            *sum += word.count_ones();
+            Some(before)
+        });
+        Self { before: before.collect(), words }
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        let count = self.words.iter().map(|word| word.count_ones() as usize).sum();
+        let mut ids = Vec::with_capacity(count);
+        for (n, &word) in self.words.iter().enumerate() {
+            let mut bits = word;
+            while bits != 0 {
+                ids.push(64 * n as u64 + u64::from(bits.trailing_zeros()));
+                bits &= bits - 1;
+            }
+        }
+        ids
+    }
+
+    #[inline]
+    fn row(&self, id: u64) -> u32 {
+        let (word, bit) = ((id / 64) as usize, id % 64);
+        self.before[word] + (self.words[word] & ((1 << bit) - 1)).count_ones()
+    }
+}
+
+/// The distinct ids in order. Memory is a small multiple of the result, whatever the number of pairs.
+fn distinct(parts: &[Pairs]) -> Vec<u64> {
+    const SMALLEST: usize = 1 << 20;
+    let mut kept: Vec<u64> = vec![];
+    let mut fresh: Vec<u64> = vec![];
+    let merge = |kept: &mut Vec<u64>, fresh: &mut Vec<u64>| {
+        fresh.sort_unstable();
+        fresh.dedup();
+        fresh.retain(|id| kept.binary_search(id).is_err());
+        kept.append(fresh);
+        // Two runs in order, which a stable sort only has to merge.
+        kept.sort();
+    };
+    for part in parts {
+        part.visit(|id| {
+            if fresh.last() != Some(&id) {
+                fresh.push(id);
+            }
+            if fresh.len() > SMALLEST.max(kept.len() / 2) {
+                merge(&mut kept, &mut fresh);
+            }
+        });
+    }
+    merge(&mut kept, &mut fresh);
+    kept.shrink_to_fit();
+    kept
+}
+
+/// Where in the sorted ids those with the same leading bits start. However the ids are spread, a look-up is never worse than a
+/// binary search.
+struct Index {
+    first: u64,
+    shift: u32,
+    starts: Vec<u32>,
+}
+
+impl Index {
+    fn new(sorted: &[u64]) -> Self {
+        let (first, last) = (sorted.first().copied().unwrap_or(0), sorted.last().copied().unwrap_or(0));
+        let bits = 64 - (last - first).leading_zeros();
+        let wanted = (usize::BITS - sorted.len().leading_zeros()).min(bits);
+        let shift = bits - wanted;
+        let mut starts = vec![0u32; ((last - first).checked_shr(shift).unwrap_or(0)) as usize + 2];
+        for &id in sorted {
+            starts[((id - first).checked_shr(shift).unwrap_or(0)) as usize + 1] += 1;
+        }
+        for n in 1..starts.len() {
+            starts[n] += starts[n - 1];
+        }
+        Self { first, shift, starts }
+    }
+
+    #[inline]
+    fn row(&self, sorted: &[u64], id: u64) -> u32 {
+        let bucket = ((id - self.first).checked_shr(self.shift).unwrap_or(0)) as usize;
+        let (start, end) = (self.starts[bucket], self.starts[bucket + 1]);
+        let inside = &sorted[start as usize..end as usize];
+        start + inside.partition_point(|&other| other < id) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(pairs: &[(u64, u64)], threads: usize) -> (Vec<(u32, u32)>, Ids) {
+        let (mut parts, mut pieces) = (vec![], vec![]);
+        for (part, chunk) in pairs.chunks(3).enumerate() {
+            parts.push(Pairs::default());
+            chunk.iter().for_each(|&(a, b)| parts[part].push(a, b));
+            pieces.push(Piece { part, start: 0, end: chunk.len() });
+        }
+        let options = EdgeOptions { threads: Some(threads), ..EdgeOptions::default() };
+        number(parts, &pieces, &options, Path::new("x")).unwrap()
+    }
+
+    #[test]
+    fn rows_follow_the_order_of_the_ids() {
+        for far in [3, 1 << 20, 1 << 31, 1 << 40, u64::MAX] {
+            let pairs = [(5, 9), (far, 5), (9, 9), (7, 1), (1, far)];
+            let mut order: Vec<u64> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+            order.sort_unstable();
+            order.dedup();
+            let row = |id| order.binary_search(&id).unwrap() as u32;
+            let expected: Vec<_> = pairs.iter().map(|&(a, b)| (row(a), row(b))).collect();
+            for threads in [1, 3] {
+                let (rows, ids) = numbered(&pairs, threads);
+                assert_eq!((&rows, ids.len()), (&expected, order.len()), "{far}");
+                assert!(order.iter().enumerate().all(|(row, &id)| ids.row_of_number(id) == Some(row)));
+            }
+        }
+    }
+
+    #[test]
+    fn one_id_is_one_row() {
+        assert_eq!(numbered(&[(u64::MAX, u64::MAX)], 1), (vec![(0, 0)], Ids::counted(u64::MAX, 1)));
+    }
+}

@@ -1,0 +1,126 @@
+//! Bad input: every message says which file, where, what was found, what was expected, and the way out.
+
+use super::*;
+
+#[track_caller]
+fn refused_with(name: &str, bytes: impl AsRef<[u8]>, options: &EdgeOptions, words: &[&str]) {
+    let written = write(name, bytes);
+    let error = read_edges(&written.path, options).unwrap_err();
+    assert_words(&error, &written.path, words);
+}
+
+#[track_caller]
+fn refused(name: &str, bytes: impl AsRef<[u8]>, words: &[&str]) {
+    refused_with(name, bytes, &EdgeOptions::default(), words);
+}
+
+#[test]
+fn text_that_is_no_edge_list() {
+    refused("e.txt", "1 2\n3 4\n5\n", &["line 3", "one column in `5`", "two ids", "complete the line"]);
+    refused("e.txt", "1 2\n3 4\n5 ", &["line 3", "one column"]);
+    refused("e.txt", "1\n2\n3\n", &["line 1", "one column"]);
+    refused("e.txt", "1 2\n3 x4\n5 6\n", &["line 2", "`x4` in `3 x4`", "a number", "ids = \"names\""]);
+    refused("e.txt", "# c\n1 2\n\n3 -4\n", &["line 4", "negative id `-4`", "0 or more"]);
+    refused("e.txt", "1 2\n18446744073709551616 4\n5 6\n", &["line 2", "64 bits", "18446744073709551615"]);
+    refused("e.txt", "1,,2\n3,4\n5,6\n", &["line 1", "empty field", "one separator"]);
+    refused("e.txt", "1 2 3 4\n", &["line 1", "4 columns", "weights = \"ignore\""]);
+    refused("e.txt", "1 2\n3 4 0.5\n", &["line 2", "3 columns", "two columns"]);
+    refused("e.txt", "1 2 1\n3 4\n", &["line 2", "2 columns", "a weight as in the lines before"]);
+    for weight in ["nan", "inf", "-inf", "1e99", "heavy"] {
+        refused("e.txt", format!("1 2 0.5\n3 4 {weight}\n"), &["line 2", weight, "a finite number"]);
+    }
+}
+
+#[test]
+fn names_that_are_no_text() {
+    let names = EdgeOptions { ids: IdKind::Names, ..EdgeOptions::default() };
+    refused_with("e.txt", b"a b\nc \xff\n", &names, &["line 2", "not UTF-8", "iconv"]);
+}
+
+#[test]
+fn rows_beyond_the_stated_number() {
+    let rows = EdgeOptions { ids: IdKind::Rows, nodes: Some(4), ..EdgeOptions::default() };
+    refused_with("e.txt", "0 3\n1 4\n", &rows, &["line 2", "the id 4", "below 4"]);
+    let rows = EdgeOptions { ids: IdKind::Rows, ..EdgeOptions::default() };
+    refused_with("e.txt", "0 9999999999\n", &rows, &["10000000000 rows", "at most 4294967295"]);
+}
+
+#[test]
+fn files_that_hold_nothing() {
+    for (name, bytes) in
+        [("e.txt", &b""[..]), ("e.csv", b"# nothing\n\n"), ("e.npy", b""), ("e.npz", b""), ("e.mtx", b"")]
+    {
+        refused(name, bytes, &["is empty"]);
+    }
+    refused("e.txt.gz", gzip(b""), &["is empty"]);
+}
+
+#[test]
+fn text_in_another_encoding() {
+    let wide: Vec<u8> = "1 2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    refused("e.txt", [&[0xff, 0xfe], &wide[..]].concat(), &["byte 0", "UTF-16", "iconv"]);
+    refused("e.txt", wide, &["byte 1", "a zero byte", "UTF-8"]);
+}
+
+#[test]
+fn a_truncated_gzip() {
+    let text: String = (0..2000).map(|n| format!("{n} {}\n", n * 7919 % 1000)).collect();
+    let packed = gzip(text.as_bytes());
+    refused("e.txt.gz", &packed[..packed.len() / 2], &["breaks off", "bytes of text", "fetch the file again"]);
+    refused("e.txt.gz", &packed[..packed.len() - 3], &["breaks off"]);
+    let mut damaged = packed.clone();
+    let last = damaged.len() - 6;
+    damaged[last] ^= 1;
+    refused("e.txt.gz", damaged, &["damaged"]);
+}
+
+#[test]
+fn the_first_wrong_line_is_named_whatever_the_threads() {
+    let mut text: String = (0..500).map(|n| format!("{n} {}\n", n + 1)).collect();
+    text.push_str("7 x\n");
+    text.push_str(&"8 9\n".repeat(300));
+    text.push_str("9 y\n");
+    for threads in 1..5 {
+        let options = EdgeOptions { threads: Some(threads), ..EdgeOptions::default() };
+        refused_with("e.txt", &text, &options, &["line 501", "`7 x`"]);
+    }
+}
+
+#[test]
+fn a_folder_or_nothing_instead_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["e.txt", "e.npy", "e.npz", "e.mtx"] {
+        let path = folder.path().join(name);
+        let missing = read_edges(&path, &EdgeOptions::default()).unwrap_err();
+        assert!(matches!(&missing, FormatError::Io { .. }), "{missing}");
+        assert!(missing.to_string().contains("check the path"), "{missing}");
+        fs::create_dir(&path).unwrap();
+        let error = read_edges(&path, &EdgeOptions::default()).unwrap_err();
+        assert_words(&error, &path, &["is a folder", "a file"]);
+    }
+}
+
+#[test]
+fn matrix_market_files() {
+    let head = "%%MatrixMarket matrix coordinate real general\n% c\n3 3 2\n";
+    refused("e.mtx", format!("{head}1 2 0.5\n"), &["line 5", "the end after 1 entries", "2 as the size line says"]);
+    refused("e.mtx", format!("{head}1 0 0.5\n"), &["line 4", "the index `0`", "from 1 to 3", "count rows"]);
+    refused("e.mtx", format!("{head}1 4 0.5\n"), &["line 4", "the index `4`"]);
+    refused("e.mtx", format!("{head}1 2\n"), &["line 4", "2 columns"]);
+    refused("e.mtx", format!("{head}1 2 nan\n"), &["line 4", "`nan`", "finite"]);
+    refused("e.mtx", format!("{head}1 2 1\n1 3 1\n2 3 1\n"), &["line 6", "one entry more"]);
+    refused("e.mtx", "1 2\n", &["line 1", "MatrixMarket"]);
+    refused("e.txt", "%%MatrixMarket matrix array real general\n", &["line 1", "coordinate"]);
+    refused("e.mtx", "%%MatrixMarket matrix coordinate complex general\n", &["real, integer or pattern"]);
+    refused("e.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 4 1\n", &["3 × 4", "as many rows"]);
+}
+
+#[test]
+fn pairs_of_unknown_nodes() {
+    let graph = read("e.txt", "10 20\n20 30\n", &EdgeOptions::default()).unwrap();
+    let known = write("test.txt", "30 10\n");
+    assert_eq!(read_pairs(&known.path, &graph.ids, &EdgeOptions::default()).unwrap(), [(2, 0)]);
+    let unknown = write("test.txt", "# pairs\n10 20\n20 40\n");
+    let error = read_pairs(&unknown.path, &graph.ids, &EdgeOptions::default()).unwrap_err();
+    assert_words(&error, &unknown.path, &["line 3", "`40`", "a node of the graph"]);
+}

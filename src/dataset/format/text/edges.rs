@@ -1,0 +1,130 @@
+//! Edge lists as text.
+
+use std::path::Path;
+
+use super::blocks::Blocks;
+use super::dialect::Dialect;
+use super::fields;
+use super::numbers::Numbers;
+use crate::dataset::format::error::{Fault, FormatError, excerpt};
+use crate::dataset::format::rows::{self, Piece};
+use crate::dataset::format::{EdgeOptions, Format, ReadEdges};
+use crate::dataset::ids::Names;
+use crate::dataset::{EdgeList, Ids};
+
+const EXPECTED: &str = "lines of two ids and at most one weight";
+
+/// Reads an edge list.
+pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
+    let mut blocks = Blocks::open(path)?;
+    let dialect = Dialect::find(blocks.first()?, options);
+    let (pairs, weights, ids) =
+        if dialect.names { by_names(blocks, &dialect)? } else { by_numbers(blocks, &dialect, options)? };
+    if pairs.is_empty() {
+        return Err(FormatError::Empty { path: path.to_owned(), expected: EXPECTED });
+    }
+    let weights = weights.filter(|weights| weights.iter().any(|&weight| weight != 1.0));
+    let edges = EdgeList { nodes: ids.len(), edges: pairs, weights, directed: options.directed.unwrap_or(false) };
+    Ok(ReadEdges { edges, ids, format: Format::Text, header: dialect.header.is_some() })
+}
+
+type Read = (Vec<(u32, u32)>, Option<Vec<f32>>, Ids);
+
+fn by_numbers(blocks: Blocks, dialect: &Dialect, options: &EdgeOptions) -> Result<Read, FormatError> {
+    let path = blocks.path().to_owned();
+    let threads = options.threads();
+    let parts = blocks.parse(threads, |part: &mut Numbers, number, block| part.parse(number, block, dialect))?;
+    let mut order = vec![];
+    for (part, numbers) in parts.iter().enumerate() {
+        let starts = std::iter::once(0).chain(numbers.blocks.iter().map(|&(_, end)| end));
+        order.extend(starts.zip(&numbers.blocks).map(|(start, &(number, end))| (number, Piece { part, start, end })));
+    }
+    order.sort_unstable_by_key(|&(number, _)| number);
+    let pieces: Vec<Piece> = order.into_iter().map(|(_, piece)| piece).collect();
+    let weights = dialect.weighted().then(|| {
+        let pieces = pieces.iter().map(|piece| &parts[piece.part].weights[piece.start..piece.end]);
+        pieces.collect::<Vec<_>>().concat()
+    });
+    let pairs = parts.into_iter().map(|part| part.pairs).collect();
+    let (pairs, ids) = rows::number(pairs, &pieces, options, &path)?;
+    Ok((pairs, weights, ids))
+}
+
+fn by_names(blocks: Blocks, dialect: &Dialect) -> Result<Read, FormatError> {
+    let mut names = Names::default();
+    let mut pairs = vec![];
+    let mut weights = dialect.weighted().then(Vec::new);
+    visit(blocks, dialect, |line, from, to, weight| {
+        let mut row = |field: &[u8]| {
+            let name = std::str::from_utf8(field).map_err(|_| {
+                let found = format!("{}, which is not UTF-8, in {}", excerpt(field), excerpt(line));
+                Fault::new(found, "text in UTF-8", "convert the file, for instance with `iconv -f LATIN1 -t UTF-8`")
+            })?;
+            let full = || Fault::new("one name too many", "names that 32 bits number", "use fewer nodes");
+            names.intern(name).ok_or_else(full)
+        };
+        pairs.push((row(from)?, row(to)?));
+        if let Some(weights) = &mut weights {
+            weights.extend(weight);
+        }
+        Ok(())
+    })?;
+    Ok((pairs, weights, names.into()))
+}
+
+/// Reads pairs of ids that a graph has.
+pub(crate) fn read_pairs(path: &Path, ids: &Ids, options: &EdgeOptions) -> Result<Vec<(u32, u32)>, FormatError> {
+    let mut blocks = Blocks::open(path)?;
+    let dialect = Dialect::find(blocks.first()?, options);
+    let mut pairs = vec![];
+    let mut unknown = None;
+    let mut number = 0u64;
+    let visited = visit(blocks, &dialect, |_, from, to, _| {
+        number += 1;
+        let mut row = |field: &[u8]| {
+            let found = std::str::from_utf8(field).ok().and_then(|id| ids.row(id));
+            found.ok_or_else(|| {
+                unknown = Some(String::from_utf8_lossy(field).into_owned());
+                Fault::new("", "", "")
+            })
+        };
+        pairs.push((row(from)? as u32, row(to)? as u32));
+        Ok(())
+    });
+    match (visited, unknown) {
+        (Err(FormatError::Line { path, line, .. }), Some(id)) => {
+            Err(FormatError::UnknownId { path, place: format!("line {line}"), id })
+        }
+        (Err(error), _) => Err(error),
+        (Ok(()), _) if pairs.is_empty() => Err(FormatError::Empty { path: path.to_owned(), expected: EXPECTED }),
+        (Ok(()), _) => Ok(pairs),
+    }
+}
+
+/// Calls `f(line, from, to, weight)` for each line in order.
+fn visit(
+    mut blocks: Blocks,
+    dialect: &Dialect,
+    mut f: impl FnMut(&[u8], &[u8], &[u8], Option<f32>) -> Result<(), Fault>,
+) -> Result<(), FormatError> {
+    let path = blocks.path().to_owned();
+    let mut buffer = vec![];
+    let mut before = 0;
+    while let Some(number) = blocks.next(&mut buffer)? {
+        let header = dialect.header.filter(|_| number == 0);
+        let mut block = || {
+            let mut lines = 0;
+            for line in fields::lines(&buffer) {
+                if let Some(line) = fields::data(line).filter(|_| header != Some(lines)) {
+                    let fields = dialect.split(line);
+                    fields.and_then(|(a, b, weight)| f(line, a, b, weight)).map_err(|fault| fault.at(lines))?;
+                }
+                lines += 1;
+            }
+            Ok(lines)
+        };
+        let lines: Result<u64, Fault> = block();
+        before += lines.map_err(|fault| fault.in_file(&path, before))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! Lines and their fields.
+
+use crate::dataset::format::error::{Fault, excerpt};
+
+/// What separates fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Separator {
+    /// Spaces and tabs, with at most one comma or semicolon among them.
+    Any,
+    /// This byte; blanks around fields do not belong to them.
+    Only(u8),
+}
+
+/// The fields of an edge.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields<'a> {
+    pub from: &'a [u8],
+    pub to: &'a [u8],
+    pub third: Option<&'a [u8]>,
+    /// How many fields there are.
+    pub count: usize,
+}
+
+/// The lines of a block, without their ends.
+pub(crate) fn lines(block: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = block;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = &rest[..end];
+        rest = rest.get(end + 1..).unwrap_or(&[]);
+        Some(line)
+    })
+}
+
+/// Without blanks and carriage returns around it.
+pub(crate) fn trim(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\r', rest @ ..] | [rest @ .., b' ' | b'\t' | b'\r'] = bytes {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// A trimmed line that has fields; `None` for comments and blank lines.
+pub(crate) fn data(line: &[u8]) -> Option<&[u8]> {
+    let line = trim(line);
+    (!matches!(line.first(), None | Some(b'#' | b'%'))).then_some(line)
+}
+
+/// Splits a trimmed line that is not empty.
+pub(crate) fn split(line: &[u8], separator: Separator) -> Result<Fields<'_>, Fault> {
+    let mut found: [&[u8]; 3] = [&[]; 3];
+    let mut count = 0;
+    let mut rest = line;
+    loop {
+        let (field, more) = match separator {
+            Separator::Only(byte) => match memchr::memchr(byte, rest) {
+                Some(end) => (trim(&rest[..end]), Some(&rest[end + 1..])),
+                None => (trim(rest), None),
+            },
+            Separator::Any => next_field(rest),
+        };
+        if field.is_empty() && count < 2 {
+            let remedy = "write two ids and at most one weight a line, with one separator between them";
+            return Err(Fault::new(format!("an empty field in {}", excerpt(line)), "an id", remedy));
+        }
+        if let Some(place) = found.get_mut(count) {
+            *place = field;
+        }
+        count += 1;
+        match more {
+            Some(more) => rest = more,
+            None => break,
+        }
+    }
+    if count < 2 {
+        let remedy = "complete the line, or remove it if the file was cut off there";
+        return Err(Fault::new(format!("one column in {}", excerpt(line)), "two ids", remedy));
+    }
+    Ok(Fields { from: found[0], to: found[1], third: (count > 2).then_some(found[2]), count })
+}
+
+/// The first field, and what follows its separator if there is one.
+fn next_field(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let end = memchr::memchr2(b' ', b'\t', bytes).unwrap_or(bytes.len());
+    let end = memchr::memchr2(b',', b';', &bytes[..end]).unwrap_or(end);
+    let mut next = end + bytes[end..].iter().take_while(|byte| blank(byte)).count();
+    if next == bytes.len() {
+        return (&bytes[..end], None);
+    }
+    if matches!(bytes[next], b',' | b';') {
+        next += 1;
+        next += bytes[next..].iter().take_while(|byte| blank(byte)).count();
+    }
+    (&bytes[..end], Some(&bytes[next..]))
+}
+
+/// A number without a sign, up to 64 bits.
+pub(crate) fn parse_number(field: &[u8]) -> Option<u64> {
+    if field.is_empty() {
+        return None;
+    }
+    field.iter().try_fold(0u64, |sum, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 { None } else { sum.checked_mul(10)?.checked_add(u64::from(digit)) }
+    })
+}
+
+/// Whether a field is a number of any size and sign, rather than a name.
+pub(crate) fn looks_numeric(field: &[u8]) -> bool {
+    let digits = field.strip_prefix(b"-").unwrap_or(field);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// An id that is a number.
+pub(crate) fn number(field: &[u8], line: &[u8]) -> Result<u64, Fault> {
+    if let Some(number) = parse_number(field) {
+        return Ok(number);
+    }
+    let found = format!("{} in {}", excerpt(field), excerpt(line));
+    Err(if !looks_numeric(field) {
+        Fault::new(found, "a number as the ids before", "repair the line, or read ids as names (ids = \"names\")")
+    } else if field[0] == b'-' {
+        let found = format!("the negative id {found}");
+        Fault::new(found, "an id of 0 or more", "renumber the nodes, or read ids as names (ids = \"names\")")
+    } else {
+        let found = format!("the id {found}, which 64 bits do not hold");
+        Fault::new(found, format!("an id of at most {}", u64::MAX), "read ids as names (ids = \"names\")")
+    })
+}
+
+/// A finite weight.
+pub(crate) fn weight(field: &[u8], line: &[u8]) -> Result<f32, Fault> {
+    let parsed = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f32>().ok());
+    match parsed {
+        Some(weight) if weight.is_finite() => Ok(weight),
+        _ => {
+            let found = format!("the weight {} in {}", excerpt(field), excerpt(line));
+            Err(Fault::new(found, "a finite number", "repair the line, or ignore weights (weights = \"ignore\")"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(line: &str, separator: Separator) -> Option<(String, String, Option<String>, usize)> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let fields = split(trim(line.as_bytes()), separator).ok()?;
+        Some((text(fields.from), text(fields.to), fields.third.map(text), fields.count))
+    }
+
+    #[test]
+    fn separators_may_be_mixed_but_not_doubled() {
+        for line in ["1 2", " 1\t2 ", "1,2", "1 , 2", "1;2\r", "1  \t 2"] {
+            assert_eq!(fields(line, Separator::Any), Some(("1".into(), "2".into(), None, 2)), "{line:?}");
+        }
+        assert_eq!(fields("1,2, 0.5", Separator::Any), Some(("1".into(), "2".into(), Some("0.5".into()), 3)));
+        for line in ["1,,2", ",1,2", "1", "1,"] {
+            assert_eq!(fields(line, Separator::Any), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn one_separator_leaves_blanks_inside() {
+        let only = Separator::Only(b',');
+        assert_eq!(fields("New York, Rio ", only), Some(("New York".into(), "Rio".into(), None, 2)));
+        assert_eq!(fields("New York", only), None);
+    }
+
+    #[test]
+    fn numbers_end_at_64_bits() {
+        assert_eq!(parse_number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_number(b"0018446744073709551615"), Some(u64::MAX));
+        for wrong in ["18446744073709551616", "", "-1", "+1", "1e3", "0x1"] {
+            assert_eq!(parse_number(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The user's own node ids.
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+
+/// What the user calls the node of each row, in as little memory as the ids allow: nothing for consecutive numbers, eight
+/// bytes for other numbers, the text and about sixteen bytes more for names.
+///
+/// ```
+/// use isvd_dist::dataset::Ids;
+/// let ids = Ids::names(["ann", "bob"]);
+/// assert_eq!((ids.get(1).as_deref(), ids.row("bob"), ids.row("eve")), (Some("bob"), Some(1), None));
+/// assert_eq!(Ids::counted(10, 3).row("12"), Some(2));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ids(Kind);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    Counted { first: u64, count: usize },
+    Numbers(Vec<u64>),
+    Names(Names),
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Self::counted(0, 0)
+    }
+}
+
+impl Ids {
+    /// Consecutive numbers: `first` is row 0.
+    pub fn counted(first: u64, count: usize) -> Self {
+        Self(Kind::Counted { first, count })
+    }
+
+    /// Numbers in ascending order, each once: the smallest is row 0.
+    pub fn numbers(mut numbers: Vec<u64>) -> Self {
+        if !numbers.is_sorted_by(|a, b| a < b) {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
+        match (numbers.first(), numbers.last()) {
+            (Some(&first), Some(&last)) if last - first == numbers.len() as u64 - 1 => {
+                Self::counted(first, numbers.len())
+            }
+            (None, _) => Self::default(),
+            _ => Self(Kind::Numbers(numbers)),
+        }
+    }
+
+    /// Names in the order of their rows; one that comes again is the row where it came first.
+    pub fn names(names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let mut all = Names::default();
+        names.into_iter().for_each(|name| {
+            all.intern(name.as_ref());
+        });
+        all.into()
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Kind::Counted { count, .. } => *count,
+            Kind::Numbers(numbers) => numbers.len(),
+            Kind::Names(names) => names.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The id of a row.
+    pub fn get(&self, row: usize) -> Option<Cow<'_, str>> {
+        match &self.0 {
+            Kind::Counted { first, count } => (row < *count).then(|| Cow::Owned((first + row as u64).to_string())),
+            Kind::Numbers(numbers) => numbers.get(row).map(|number| Cow::Owned(number.to_string())),
+            Kind::Names(names) => (row < names.len()).then(|| Cow::Borrowed(names.get(row))),
+        }
+    }
+
+    /// The row of an id.
+    pub fn row(&self, id: &str) -> Option<usize> {
+        match &self.0 {
+            Kind::Names(names) => names.find(id).map(|row| row as usize),
+            _ if id.bytes().all(|byte| byte.is_ascii_digit()) => self.row_of_number(id.parse().ok()?),
+            _ => None,
+        }
+    }
+
+    /// The row of an id that is a number; no name is one.
+    pub fn row_of_number(&self, id: u64) -> Option<usize> {
+        match &self.0 {
+            Kind::Counted { first, count } => {
+                let row = usize::try_from(id.checked_sub(*first)?).ok()?;
+                (row < *count).then_some(row)
+            }
+            Kind::Numbers(numbers) => numbers.binary_search(&id).ok(),
+            Kind::Names(_) => None,
+        }
+    }
+
+    /// All ids, row after row.
+    pub fn iter(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        (0..self.len()).filter_map(|row| self.get(row))
+    }
+
+    /// Writes all ids, one a line.
+    pub fn write(&self, file: &mut impl Write) -> io::Result<()> {
+        self.iter().try_for_each(|id| writeln!(file, "{id}"))
+    }
+}
+
+impl From<Names> for Ids {
+    fn from(names: Names) -> Self {
+        Self(Kind::Names(names))
+    }
+}
+
+/// Distinct names, numbered as they come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    text: String,
+    ends: Vec<usize>,
+    /// One more than the number of a name, at a place that its hash says; 0 where there is none. A power of two long.
+    table: Vec<u32>,
+    hasher: RandomState,
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.text, &self.ends) == (&other.text, &other.ends)
+    }
+}
+
+impl Names {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, number: usize) -> &str {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.text[start..self.ends[number]]
+    }
+
+    fn find(&self, name: &str) -> Option<u32> {
+        if self.table.is_empty() { None } else { self.table[self.place(name)].checked_sub(1) }
+    }
+
+    /// The number of a name, a new one if it is new; `None` when 32 bits number no more.
+    pub fn intern(&mut self, name: &str) -> Option<u32> {
+        if 4 * (self.len() + 1) > 3 * self.table.len() {
+            self.grow();
+        }
+        let place = self.place(name);
+        if let Some(number) = self.table[place].checked_sub(1) {
+            return Some(number);
+        }
+        let number = u32::try_from(self.len()).ok().filter(|&number| number < u32::MAX - 1)?;
+        self.text.push_str(name);
+        self.ends.push(self.text.len());
+        self.table[place] = number + 1;
+        Some(number)
+    }
+
+    /// Where a name is, or would be.
+    fn place(&self, name: &str) -> usize {
+        let mask = self.table.len() - 1;
+        let mut place = self.hasher.hash_one(name) as usize & mask;
+        while let Some(number) = self.table[place].checked_sub(1) {
+            if self.get(number as usize) == name {
+                break;
+            }
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    fn grow(&mut self) {
+        self.table = vec![0; (2 * self.table.len()).max(64)];
+        for number in 0..self.len() {
+            let place = self.place(self.get(number));
+            self.table[place] = number as u32 + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(ids: &Ids) -> String {
+        let mut bytes = vec![];
+        ids.write(&mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_found_and_written_back() {
+        let ids = Ids::numbers(vec![7, 3, u64::MAX, 7]);
+        assert_eq!(written(&ids), "3\n7\n18446744073709551615\n");
+        assert_eq!((ids.row("7"), ids.row("8"), ids.row("+7"), ids.row("")), (Some(1), None, None, None));
+        assert_eq!(ids.get(3), None);
+    }
+
+    #[test]
+    fn consecutive_numbers_need_no_table() {
+        assert_eq!(Ids::numbers(vec![4, 5, 6]), Ids::counted(4, 3));
+        assert_eq!((Ids::counted(4, 3).row("3"), Ids::counted(4, 3).row("7")), (None, None));
+        assert!(Ids::numbers(vec![]).is_empty());
+    }
+
+    #[test]
+    fn many_names_keep_their_rows() {
+        let ids = Ids::names((0..10_000).map(|n| format!("node {}", n % 5_000)));
+        assert_eq!(ids.len(), 5_000);
+        assert!((0..5_000).all(|n| ids.row(&format!("node {n}")) == Some(n)));
+        assert_eq!((ids.row("node 5000"), ids.row_of_number(1)), (None, None));
+    }
+}
