@@ -2,8 +2,6 @@
 //!
 //! Both read the same file by turns: ours to a directed `Graph`, pandas to two columns and scipy to compressed rows.
 
-// This benchmark uses a part of it.
-#[allow(dead_code)]
 mod common;
 
 use std::fs::{self, File};
