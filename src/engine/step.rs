@@ -172,7 +172,7 @@ pub(super) fn compute(
             let gathered = together(&x.rows());
             let g = Panel::new(x.total_rows, x.cols, &gathered);
             context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
-                gemm::dense_multiply(matrix.row_range(rows.clone()), g, 1.0, false, out.reborrow());
+                gemm::dense_multiply(matrix.row_range(rows.clone()), g, out.reborrow());
                 finish(epilogue, &inputs, rows, out);
                 Ok(())
             })?
@@ -183,7 +183,7 @@ pub(super) fn compute(
             let scratch = &mut *context.dense_scratch.borrow_mut();
             let partial = context.partial(matrix.rows(), Combine::Sum, width * cols, cols, |rows, sums| {
                 let tile = matrix.row_range(rows.clone());
-                gemm::dense_transpose_multiply(tile, width, x.panel_of(rows), false, sums, scratch);
+                gemm::dense_transpose_multiply(tile, width, x.panel_of(rows), sums, scratch);
             });
             return Ok(Payload::Partial(partial.into()));
         }

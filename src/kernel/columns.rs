@@ -1,4 +1,4 @@
-//! Sums, squares and peaks of the columns of a panel.
+//! Sums and peaks of the columns of a panel, and distances between columns.
 
 use super::Panel;
 
@@ -8,14 +8,6 @@ use super::Panel;
 /// If `out` is not as long as the panel is wide.
 pub fn column_sums(a: Panel, out: &mut [f64]) {
     fold(a, out, |sum, x| sum + f64::from(x));
-}
-
-/// `out[j]` = the sum of the squares of column `j`, in f64.
-///
-/// # Panics
-/// If `out` is not as long as the panel is wide.
-pub fn column_squares(a: Panel, out: &mut [f64]) {
-    fold(a, out, |sum, x| sum + f64::from(x) * f64::from(x));
 }
 
 /// `out[j]` = the entry of column `j` of largest magnitude, with its sign; the first one of equals, zero without rows.
@@ -58,14 +50,12 @@ mod tests {
     use crate::kernel::panel::tests::panel_of;
 
     #[test]
-    fn columns_are_summed_squared_and_searched() {
+    fn columns_are_summed_searched_and_compared() {
         let data = panel_of(5, 3, |i, j| [1.0, -2.0, 3.0, -3.0, 0.5][i] * (j as f32 - 1.0));
         let panel = Panel::new(5, 3, &data);
         let mut sums = [9.0; 3];
         column_sums(panel, &mut sums);
         assert_eq!(sums, [0.5, 0.0, -0.5]);
-        column_squares(panel, &mut sums);
-        assert_eq!(sums, [23.25, 0.0, 23.25]);
         let mut peaks = [9.0; 3];
         column_peaks(panel, &mut peaks);
         assert_eq!(peaks, [-3.0, 0.0, 3.0]);

@@ -45,19 +45,6 @@ pub fn combine(terms: &[Term], mut out: PanelMut) {
     }
 }
 
-/// Adds `scale[i] · row` to every row `i` (`row` itself without a scale): a product of a column and a row vector.
-///
-/// # Panics
-/// If `row` is not as long as the panel is wide, or `scale` as the panel is high.
-pub fn add_row(row: &[f32], scale: Option<&[f32]>, mut out: PanelMut) {
-    assert_eq!(row.len(), out.cols(), "one number a column");
-    assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
-    for i in 0..out.rows() {
-        let factor = scale.map_or(1.0, |s| s[i]);
-        out.row_mut(i).iter_mut().zip(row).for_each(|(o, r)| *o += factor * r);
-    }
-}
-
 /// `out` = `alpha · diag(left) · out` plus the added term.
 ///
 /// # Panics
@@ -113,16 +100,6 @@ mod tests {
         assert_eq!(out, panel_of(4, 11, |i, j| 2.0 * (i * 11 + j) as f32 - diagonal[i] * (i + j) as f32));
         combine(&[], PanelMut::new(4, 11, &mut out));
         assert!(out.iter().all(|&x| x == 0.0));
-    }
-
-    #[test]
-    fn a_row_is_added_to_all() {
-        let row = [1.0, 2.0, 3.0];
-        let mut out = panel_of(2, 3, |i, _| i as f32);
-        add_row(&row, Some(&[2.0, -1.0]), PanelMut::new(2, 3, &mut out));
-        assert_eq!(out, panel_of(2, 3, |i, j| i as f32 + [2.0, -1.0][i] * row[j]));
-        add_row(&row, None, PanelMut::new(2, 3, &mut out));
-        assert_eq!(out, panel_of(2, 3, |i, j| i as f32 + [3.0, 0.0][i] * row[j]));
     }
 
     #[test]

@@ -99,15 +99,15 @@ fn multiply_block(simd: Simd, a: &[f32], packed: &[f32], out: &mut [f32], place:
     }
 }
 
-/// `out = alpha · X · G`, or added to what `out` holds; `x` is `out.rows × g.rows`, row-major without padding.
+/// `out = X · G`; `x` is `out.rows × g.rows`, row-major without padding.
 ///
 /// # Panics
 /// If the shapes do not fit each other.
-pub fn dense_multiply(x: &[f32], g: Panel, alpha: f32, accumulate: bool, mut out: PanelMut) {
+pub fn dense_multiply(x: &[f32], g: Panel, mut out: PanelMut) {
     let (rows, depth, cols) = (out.rows(), g.rows(), out.cols());
     assert_eq!(g.cols(), cols, "columns of a product");
     assert_eq!(x.len(), rows * depth, "a dense tile of {rows} × {depth}");
-    if depth == 0 && !accumulate {
+    if depth == 0 {
         out.data_mut().fill(0.0);
     }
     if rows == 0 || depth == 0 || cols == 0 {
@@ -117,28 +117,18 @@ pub fn dense_multiply(x: &[f32], g: Panel, alpha: f32, accumulate: bool, mut out
     let x = MatRef::from_row_major_slice(x, rows, depth);
     let g = MatRef::from_row_major_slice(g.data(), depth, width);
     let out = MatMut::from_row_major_slice_mut(out.data_mut(), rows, width);
-    matmul(out, beta(accumulate), x, g, alpha, Par::Seq);
+    matmul(out, Accum::Replace, x, g, 1.0, Par::Seq);
 }
 
-/// `out = Xᵀ · G` in f64, or added to what `out` holds; `x` is `g.rows × depth`, row-major without padding, and `out` is
-/// `depth × g.cols`. At most 512 rows are summed in f32 before they are added in f64.
+/// `out = Xᵀ · G` in f64; `x` is `g.rows × depth`, row-major without padding, and `out` is `depth × g.cols`. At most 512 rows are summed in f32 before they are added in f64.
 ///
 /// # Panics
 /// If the shapes do not fit each other.
-pub fn dense_transpose_multiply(
-    x: &[f32],
-    depth: usize,
-    g: Panel,
-    accumulate: bool,
-    out: &mut [f64],
-    scratch: &mut Scratch,
-) {
+pub fn dense_transpose_multiply(x: &[f32], depth: usize, g: Panel, out: &mut [f64], scratch: &mut Scratch) {
     let (rows, cols, width) = (g.rows(), g.cols(), g.stride());
     assert_eq!(x.len(), rows * depth, "a dense tile of {rows} × {depth}");
     assert_eq!(out.len(), depth * cols, "a product of {depth} × {cols}");
-    if !accumulate {
-        out.fill(0.0);
-    }
+    out.fill(0.0);
     if out.is_empty() {
         return;
     }
@@ -155,10 +145,6 @@ pub fn dense_transpose_multiply(
             o.iter_mut().zip(p).for_each(|(o, &p)| *o += f64::from(p));
         }
     }
-}
-
-fn beta(accumulate: bool) -> Accum {
-    if accumulate { Accum::Add } else { Accum::Replace }
 }
 
 #[cfg(test)]
@@ -202,36 +188,33 @@ mod tests {
         }
 
         #[test]
-        fn dense_products_match(rows in 0usize..60, depth in 0usize..70, cols in 1usize..=70, accumulate: bool) {
+        fn dense_products_match(rows in 0usize..60, depth in 0usize..70, cols in 1usize..=70) {
             let x = drawn(3, rows, depth);
             let g = panel(4, depth, cols);
             let g = Panel::new(depth, cols, &g);
-            let before = panel(5, rows, cols);
-            let mut out = before.clone();
-            dense_multiply(&x, g, -0.5, accumulate, PanelMut::new(rows, cols, &mut out));
+            let mut out = panel(5, rows, cols);
+            dense_multiply(&x, g, PanelMut::new(rows, cols, &mut out));
             for i in 0..rows {
                 for j in 0..stride(cols) {
                     let sum: f64 = if j >= cols { 0.0 } else {
                         (0..depth).map(|k| f64::from(x[i * depth + k]) * f64::from(g.row(k)[j])).sum()
                     };
-                    let start = if accumulate { f64::from(before[i * stride(cols) + j]) } else { 0.0 };
-                    prop_assert!((start - 0.5 * sum - f64::from(out[i * stride(cols) + j])).abs() < 1e-4);
+                    prop_assert!((sum - f64::from(out[i * stride(cols) + j])).abs() < 1e-4);
                 }
             }
         }
 
         #[test]
-        fn transposed_dense_products_match(rows in 0usize..1100, depth in 0usize..20, cols in 1usize..=20, accumulate: bool) {
+        fn transposed_dense_products_match(rows in 0usize..1100, depth in 0usize..20, cols in 1usize..=20) {
             let x = drawn(6, rows, depth);
             let g = panel(7, rows, cols);
             let g = Panel::new(rows, cols, &g);
             let mut out = vec![0.25; depth * cols];
-            dense_transpose_multiply(&x, depth, g, accumulate, &mut out, &mut Scratch::default());
+            dense_transpose_multiply(&x, depth, g, &mut out, &mut Scratch::default());
             for k in 0..depth {
                 for j in 0..cols {
                     let sum: f64 = (0..rows).map(|i| f64::from(x[i * depth + k]) * f64::from(g.row(i)[j])).sum();
-                    let start = if accumulate { 0.25 } else { 0.0 };
-                    prop_assert!((start + sum - out[k * cols + j]).abs() < 1e-3);
+                    prop_assert!((sum - out[k * cols + j]).abs() < 1e-3);
                 }
             }
         }
@@ -247,10 +230,10 @@ mod tests {
             let (x, g) = (moved(&x), moved(&g));
             let mut out = vec![0.0; shift + rows * stride(cols)];
             let panel = Panel::new(depth, cols, &g[shift..]);
-            dense_multiply(&x[shift..], panel, 1.5, false, PanelMut::new(rows, cols, &mut out[shift..]));
+            dense_multiply(&x[shift..], panel, PanelMut::new(rows, cols, &mut out[shift..]));
             let mut transposed = vec![0.0; depth * cols];
             let (tile, narrow) = (&x[shift..shift + depth * depth], Panel::new(depth, cols, &g[shift..]));
-            dense_transpose_multiply(tile, depth, narrow, false, &mut transposed, &mut Scratch::default());
+            dense_transpose_multiply(tile, depth, narrow, &mut transposed, &mut Scratch::default());
             answers.push((out[shift..].to_vec(), transposed));
         }
         assert!(answers.windows(2).all(|w| w[0] == w[1]));

@@ -11,8 +11,6 @@ use super::{LANES, PanelMut, Simd};
 pub mod stream {
     /// The block a range finder starts from.
     pub const START_BLOCK: u32 = 1;
-    /// Columns drawn anew where a basis had dependent ones.
-    pub const REFILL: u32 = 2;
     /// Dropout masks.
     pub const DROPOUT: u32 = 3;
     /// Pairs that are no edges.
