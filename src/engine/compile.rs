@@ -1,7 +1,7 @@
 //! A program as a dataflow: one operator a step.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,14 +22,15 @@ use crate::plan::{Program, Value};
 /// A dataflow with one input and one answer an epoch.
 pub(super) struct Flow {
     pub(super) input: InputHandle<u64, Whole>,
-    pub(super) answer: Slot,
-    /// Filled once every worker has its answer.
-    pub(super) agreement: Slot,
+    /// This worker's answers.
+    pub(super) answers: Slot,
+    /// One for each epoch in which every worker has its answer.
+    pub(super) agreements: Slot,
     pub(super) probe: ProbeHandle<u64>,
 }
 
-/// Where the end of a dataflow leaves what arrives.
-pub(super) type Slot = Rc<RefCell<Option<Payload>>>;
+/// Where the end of a dataflow leaves what arrives, by epoch.
+pub(super) type Slot = Rc<RefCell<BTreeMap<u64, Payload>>>;
 
 /// Builds the dataflow of a program.
 pub(super) fn program_flow(worker: &mut Worker, program: &Arc<Program>, context: &Rc<Context>) -> Flow {
@@ -99,12 +100,12 @@ fn flow(
 ) -> Flow {
     worker.dataflow_named::<u64, _, _>(name, |scope| {
         let (input, stream) = scope.new_input_with_builder::<Whole>();
-        let answers = build(scope, stream);
-        let (answer, agreement) = (Slot::default(), Slot::default());
-        let agreed = agree(scope, &answers);
-        let (probe, _) = leave(&agreed, &agreement).probe();
-        leave(&answers, &answer);
-        Flow { input, answer, agreement, probe }
+        let made = build(scope, stream);
+        let (answers, agreements) = (Slot::default(), Slot::default());
+        let agreed = agree(scope, &made);
+        let (probe, _) = leave(&agreed, &agreements).probe();
+        leave(&made, &answers);
+        Flow { input, answers, agreements, probe }
     })
 }
 
@@ -113,8 +114,8 @@ fn leave<'scope>(stream: &Link<'scope>, slot: &Slot) -> Link<'scope> {
     let slot = slot.clone();
     stream.clone().unary::<Whole, _, _, _>(Pipeline, "answer", |_, _| {
         move |input, _| {
-            input.for_each(|_, parcel| {
-                slot.replace(Some(std::mem::take::<Parcel>(parcel).payload));
+            input.for_each(|capability, parcel| {
+                slot.borrow_mut().insert(*capability.time(), std::mem::take::<Parcel>(parcel).payload);
             });
         }
     })
@@ -146,11 +147,11 @@ mod tests {
                 flow.input.advance_to(1);
                 // The probe passes only if every copy that was counted when it was sent is counted when it arrives.
                 let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-                while flow.agreement.borrow().is_none() || flow.probe.less_equal(&0) {
+                while flow.agreements.borrow().is_empty() || flow.probe.less_equal(&0) {
                     assert!(std::time::Instant::now() < deadline, "still running after a minute");
                     worker.step_or_park(Some(std::time::Duration::from_millis(10)));
                 }
-                match flow.agreement.take() {
+                match flow.agreements.borrow_mut().remove(&0) {
                     Some(Payload::Failure(error)) => Some((*error).clone()),
                     _ => None,
                 }

@@ -8,11 +8,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use timely::dataflow::ProbeHandle;
 use timely::worker::Worker;
 
 use super::agreement::StopSign;
 use super::cluster::Transport;
-use super::compile::{Flow, gather_flow, program_flow, reduce_flow};
+use super::compile::{Flow, Slot, gather_flow, program_flow, reduce_flow};
 use super::error::EngineError;
 use super::layout::Layouts;
 use super::parcel::{Parcel, Partial, Payload};
@@ -39,6 +40,15 @@ pub struct Session<'a> {
     was_stopped: bool,
     /// Epochs of all dataflows together that this worker has entered.
     turns: u64,
+    /// The agreement on the last turn, which nobody has waited for yet.
+    unconfirmed: Option<Awaited>,
+}
+
+/// Something that a dataflow will leave in a slot.
+struct Awaited {
+    slot: Slot,
+    epoch: u64,
+    probe: ProbeHandle<u64>,
 }
 
 impl<'a> Session<'a> {
@@ -62,7 +72,18 @@ impl<'a> Session<'a> {
         let reduce = reduce_flow(worker);
         let gather = gather_flow(worker, &context);
         let gram_scratch = gram::Scratch::default();
-        Self { worker, context, programs, reduce, gather, gram_scratch, stop, was_stopped: false, turns: 0 }
+        Self {
+            worker,
+            context,
+            programs,
+            reduce,
+            gather,
+            gram_scratch,
+            stop,
+            was_stopped: false,
+            turns: 0,
+            unconfirmed: None,
+        }
     }
 
     /// This worker's number.
@@ -218,29 +239,47 @@ impl<'a> Session<'a> {
         Ok(Arc::try_unwrap(reduced).map_or_else(|shared| shared.values.clone(), |reduced| reduced.values))
     }
 
-    /// One epoch of a dataflow: gives it this worker's input and steps until all workers have their answers.
+    /// One epoch of a dataflow: gives it this worker's input and steps until this worker has its answer.
+    ///
+    /// Whether the others have theirs is asked one turn later, so that a worker that is done goes on: the work of two
+    /// turns can be balanced where that of each cannot.
     fn turn(&mut self, pick: impl Fn(&mut Self) -> &mut Flow, input: Payload) -> Result<Payload, EngineError> {
         self.turns += 1;
         let flow = pick(self);
-        let (answer, agreement, probe) = (flow.answer.clone(), flow.agreement.clone(), flow.probe.clone());
         let epoch = *flow.input.time();
         flow.input.send_batch(&mut Parcel::local(input));
         flow.input.advance_to(epoch + 1);
-        while answer.borrow().is_none() || agreement.borrow().is_none() {
+        let answers = Awaited { slot: flow.answers.clone(), epoch, probe: flow.probe.clone() };
+        let agreement = Awaited { slot: flow.agreements.clone(), epoch, probe: flow.probe.clone() };
+        if let Some(before) = self.unconfirmed.take() {
+            self.wait_for(&before)?;
+        }
+        match self.wait_for(&answers) {
+            // All end with the error that all agree on.
+            Err(error) => self.wait_for(&agreement).and(Err(error)),
+            Ok(answer) => {
+                self.unconfirmed = Some(agreement);
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Steps until something has arrived; an error that arrives in its place is returned.
+    fn wait_for(&mut self, awaited: &Awaited) -> Result<Payload, EngineError> {
+        loop {
+            match awaited.slot.borrow_mut().remove(&awaited.epoch) {
+                Some(Payload::Failure(error)) => return Err((*error).clone()),
+                Some(payload) => return Ok(payload),
+                None => {}
+            }
             if let Some(reason) = self.stop.reason_before(self.turns) {
                 self.was_stopped = true;
                 return Err(reason);
             }
-            if !probe.less_equal(&epoch) {
+            if !awaited.probe.less_equal(&awaited.epoch) {
                 return Err(self.nothing_came("an answer"));
             }
             self.worker.step_or_park(Some(PATIENCE));
-        }
-        let (answer, agreement) = (answer.take(), agreement.take());
-        match (agreement, answer) {
-            (Some(Payload::Failure(error)), _) | (_, Some(Payload::Failure(error))) => Err((*error).clone()),
-            (_, Some(answer)) => Ok(answer),
-            (_, None) => Err(self.nothing_came("an answer")),
         }
     }
 
