@@ -1,7 +1,6 @@
 //! The adjacency matrix of an edge list.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::build::Pairs;
 use super::{Duplicates, GraphError, Sparse, parallel};
@@ -75,9 +74,13 @@ impl Graph {
             listed: list.edges.len(),
             duplicates: off_diagonal + built.merged_on_diagonal,
             self_loops: self_loops(list),
-            isolated: isolated(list, without_loops),
+            isolated: isolated(&adjacency, &built.row_counts),
         };
-        let degrees = adjacency.row_sums().into_iter().map(|sum| sum as f32).collect();
+        let degrees = if adjacency.is_weighted() {
+            adjacency.row_sums().into_iter().map(|sum| sum as f32).collect()
+        } else {
+            built.row_counts.iter().map(|&count| count as f32).collect()
+        };
         Ok(Graph { adjacency: Arc::new(adjacency), degrees, report })
     }
 
@@ -95,21 +98,13 @@ fn self_loops(list: &EdgeList) -> usize {
     counts.into_iter().sum()
 }
 
-/// Nodes that no edge touches.
-fn isolated(list: &EdgeList, without_loops: bool) -> usize {
-    let edges = &list.edges;
-    let touched: Vec<AtomicBool> = (0..list.nodes).map(|_| AtomicBool::new(false)).collect();
-    parallel::parts(edges.len(), parallel::threads(edges.len()), |part| {
-        for &(from, to) in edges[part].iter().filter(|(from, to)| from != to || !without_loops) {
-            for node in [&touched[from as usize], &touched[to as usize]] {
-                // Most nodes come many times, and reading is much cheaper than writing what others read.
-                if !node.load(Ordering::Relaxed) {
-                    node.store(true, Ordering::Relaxed);
-                }
-            }
-        }
-    });
-    touched.into_iter().filter(|node| !node.load(Ordering::Relaxed)).count()
+/// Nodes that no edge touches: their rows and columns are empty.
+fn isolated(adjacency: &Sparse, rows: &[u32]) -> usize {
+    let empty = rows.iter().filter(|&&count| count == 0).count();
+    if empty == 0 || adjacency.is_symmetric() {
+        return empty;
+    }
+    rows.iter().zip(adjacency.column_counts()).filter(|&counts| counts == (&0, 0)).count()
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 //!
 //! Entries are counted and thrown into one bucket a tile, by several threads that each take a part of the list; then each tile is
 //! sorted on its own. Buckets of the parts follow each other in the order of the list, so the result does not depend on the number
-//! of threads. Peak memory is the input and one copy of it, eight bytes an entry (twelve with values), beside the result.
+//! of threads. Peak memory is the input and a copy of it beside the result: four bytes an entry while row and column fit them
+//! (a million nodes), else eight, and four more with values.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::cells::Sorter;
+use super::buckets::{Buckets, Packed, Packing};
+use super::cells::{Key, Sorter};
 use super::{GraphError, Tiling, parallel};
 use crate::kernel::tile::Tile;
 
@@ -107,11 +109,13 @@ impl Pairs<'_> {
 }
 
 /// Tiles, and how many entries were merged into others on and off the diagonal.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Built {
     pub tiles: Vec<Tile>,
     pub merged_on_diagonal: usize,
     pub merged_off_diagonal: usize,
+    /// How many entries each row has, once they were counted.
+    pub row_counts: Vec<u32>,
 }
 
 /// Builds the tiles of a matrix of `cols` columns in strips of `width`.
@@ -122,23 +126,42 @@ pub(super) fn build(
     width: usize,
     duplicates: Duplicates,
 ) -> Result<Built, GraphError> {
+    let frame = Frame { tiling, cols, width, duplicates };
+    let packing = Packing::new(tiling, cols);
+    match (packing.fits_half(), entries.has_values()) {
+        (true, false) => build_as::<u32, u32>(entries, packing, frame),
+        (true, true) => build_as::<u32, u64>(entries, packing, frame),
+        (false, false) => build_as::<u64, u32>(entries, packing, frame),
+        (false, true) => build_as::<u64, u64>(entries, packing, frame),
+    }
+}
+
+/// What is to be built.
+#[derive(Clone, Copy)]
+struct Frame {
+    tiling: Tiling,
+    cols: usize,
+    width: usize,
+    duplicates: Duplicates,
+}
+
+/// Builds by way of buckets of `P` and strips of `K`.
+fn build_as<P: Packed, K: Key>(entries: impl Entries, packing: Packing, frame: Frame) -> Result<Built, GraphError> {
+    let Frame { tiling, cols, width, duplicates } = frame;
     let threads = parallel::threads(entries.size());
-    let buckets = parallel::parts(entries.units(), threads, |part| Buckets::fill(&entries, part, tiling));
+    let fill = |part| Buckets::<P>::fill(&entries, part, tiling, packing);
+    let buckets = parallel::parts(entries.units(), threads, fill);
     drop(entries);
-    let tiles = parallel::singly(
-        tiling.count(),
-        threads,
-        || Sorter::new(cols, width),
-        |sorter, tile| {
-            let range = tiling.range(tile);
-            let parts: Vec<_> = buckets.iter().map(|buckets| buckets.tile(tile)).collect();
-            let sorted = sorter.sort(&parts, range.start, range.len(), duplicates)?;
-            let tile = Tile::new(range.len(), cols, width, sorted.parts)
-                .map_err(|source| GraphError::Tile { tile, source })?;
-            Ok((tile, sorted.merged_on_diagonal, sorted.merged_off_diagonal))
-        },
-    );
-    let mut built = Built { tiles: Vec::with_capacity(tiling.count()), merged_on_diagonal: 0, merged_off_diagonal: 0 };
+    let start = || Sorter::<K>::new(cols, width);
+    let tiles = parallel::singly(tiling.count(), threads, start, |sorter, tile| {
+        let range = tiling.range(tile);
+        let parts: Vec<_> = buckets.iter().map(|buckets| buckets.tile(tile)).collect();
+        let sorted = sorter.sort(&parts, packing, range.start, range.len(), duplicates)?;
+        let tile =
+            Tile::new(range.len(), cols, width, sorted.parts).map_err(|source| GraphError::Tile { tile, source })?;
+        Ok((tile, sorted.merged_on_diagonal, sorted.merged_off_diagonal))
+    });
+    let mut built = Built { tiles: Vec::with_capacity(tiling.count()), ..Built::default() };
     for result in tiles {
         let (tile, on, off) = result?;
         built.tiles.push(tile);
@@ -146,41 +169,4 @@ pub(super) fn build(
         built.merged_off_diagonal += off;
     }
     Ok(built)
-}
-
-/// Entries of a part of the list, thrown together by tile, in the order they came.
-struct Buckets {
-    starts: Vec<usize>,
-    /// Row in the tile above, column below.
-    places: Vec<u64>,
-    values: Option<Vec<f32>>,
-}
-
-impl Buckets {
-    fn fill(entries: &impl Entries, part: Range<usize>, tiling: Tiling) -> Self {
-        let mut starts = vec![0usize; tiling.count() + 1];
-        let size = tiling.tile_rows() as u32;
-        entries.visit(part.clone(), |row, _, _| starts[(row / size) as usize + 1] += 1);
-        for tile in 0..tiling.count() {
-            starts[tile + 1] += starts[tile];
-        }
-        let mut next = starts.clone();
-        let total = starts[tiling.count()];
-        let mut places = vec![0u64; total];
-        let mut values = entries.has_values().then(|| vec![0.0f32; total]);
-        entries.visit(part, |row, col, value| {
-            let at = &mut next[(row / size) as usize];
-            places[*at] = u64::from(row % size) << 32 | u64::from(col);
-            if let Some(values) = &mut values {
-                values[*at] = value;
-            }
-            *at += 1;
-        });
-        Buckets { starts, places, values }
-    }
-
-    fn tile(&self, tile: usize) -> (&[u64], Option<&[f32]>) {
-        let range = self.starts[tile]..self.starts[tile + 1];
-        (&self.places[range.clone()], self.values.as_ref().map(|values| &values[range]))
-    }
 }

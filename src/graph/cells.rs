@@ -1,11 +1,12 @@
 //! One tile on its way to rows and columns in order.
 
-use super::GraphError;
-use super::build::Duplicates;
-use crate::kernel::tile::Parts;
+use std::ops::Range;
 
-/// Entries of a tile that came from one part of the list: row above and column below, and their values.
-pub(super) type Bucket<'a> = (&'a [u64], Option<&'a [f32]>);
+use super::buckets::{Bucket, Packed, Packing};
+use super::build::Duplicates;
+use super::divide::Divisor;
+use super::{GraphError, radix};
+use crate::kernel::tile::Parts;
 
 /// A sorted tile, and how many entries were merged into others on and off the diagonal.
 pub(super) struct Sorted {
@@ -14,40 +15,90 @@ pub(super) struct Sorted {
     pub merged_off_diagonal: usize,
 }
 
+/// An entry of a strip: its place, and its value if entries have some. Those of one place are added up in the order of their value
+/// bits, so that a sum does not depend on the order of the input.
+pub(super) trait Key: Copy + Ord + Default {
+    fn new(place: u32, value: f32) -> Self;
+    fn place(self) -> u32;
+    fn value(self) -> f32;
+}
+
+/// Every value is one.
+impl Key for u32 {
+    fn new(place: u32, _: f32) -> Self {
+        place
+    }
+
+    fn place(self) -> u32 {
+        self
+    }
+
+    fn value(self) -> f32 {
+        1.0
+    }
+}
+
+impl Key for u64 {
+    fn new(place: u32, value: f32) -> Self {
+        u64::from(place) << 32 | u64::from(value.to_bits())
+    }
+
+    fn place(self) -> u32 {
+        (self >> 32) as u32
+    }
+
+    fn value(self) -> f32 {
+        f32::from_bits(self as u32)
+    }
+}
+
 /// Sorts tiles, one after the other.
 ///
 /// Entries are thrown into one bucket a strip, where row and column offset fit 32 bits together, and each strip is sorted in one
 /// go. That is the order in which a tile keeps them.
-pub(super) struct Sorter {
-    cols: usize,
+pub(super) struct Sorter<K> {
     width: usize,
-    /// Bits of a column offset.
+    strips: usize,
+    by_width: Divisor,
+    /// Bits of a column offset; those of a row are above.
     bits: u32,
-    /// Row, column offset, and value bits below.
-    keys: Vec<u64>,
+    keys: Vec<K>,
+    spare: Vec<K>,
     rows: Vec<u16>,
     counts: Vec<u16>,
     columns: Vec<u16>,
+    /// Empty while all are one.
     values: Vec<f32>,
 }
 
-impl Sorter {
+impl<K: Key> Sorter<K> {
+    /// For tiles of so many columns, in strips of `width`.
     pub fn new(cols: usize, width: usize) -> Self {
-        let bits = width.next_power_of_two().trailing_zeros();
-        Self { cols, width, bits, keys: vec![], rows: vec![], counts: vec![], columns: vec![], values: vec![] }
+        Self {
+            width,
+            strips: cols.div_ceil(width).max(1),
+            by_width: Divisor::new(width),
+            bits: width.next_power_of_two().trailing_zeros(),
+            keys: vec![],
+            spare: vec![],
+            rows: vec![],
+            counts: vec![],
+            columns: vec![],
+            values: vec![],
+        }
     }
 
-    /// Sorts a tile and merges its duplicates.
-    pub fn sort(
+    /// Sorts a tile of `height` rows and merges its duplicates.
+    pub fn sort<P: Packed>(
         &mut self,
-        buckets: &[Bucket],
+        buckets: &[Bucket<P>],
+        packing: Packing,
         first_row: usize,
         height: usize,
         duplicates: Duplicates,
     ) -> Result<Sorted, GraphError> {
-        debug_assert!(height <= 1 << 16 && self.width <= 1 << 16);
-        let ends = self.throw(buckets);
-        let valued = buckets.iter().any(|(_, values)| values.is_some());
+        let row_bits = height.next_power_of_two().trailing_zeros();
+        let ends = self.throw(buckets, packing);
         self.rows.clear();
         self.counts.clear();
         self.columns.clear();
@@ -55,73 +106,63 @@ impl Sorter {
         let mut sorted = Sorted { parts: Parts::default(), merged_on_diagonal: 0, merged_off_diagonal: 0 };
         sorted.parts.starts.reserve_exact(ends.len() + 1);
         sorted.parts.starts.push((0, 0));
-        let (mut start, mut weighted) = (0, false);
+        let mut start = 0;
         for (strip, end) in ends.into_iter().enumerate() {
-            match duplicates {
-                // The first listed of a place stays the first.
-                Duplicates::Once if valued => self.keys[start..end].sort_by_key(|key| key >> 32),
-                // Value bits are part of the order, so a sum does not depend on the order of the input.
-                _ => self.keys[start..end].sort_unstable(),
-            }
-            weighted |= self.merge(start..end, (first_row, strip * self.width), duplicates, &mut sorted)?;
+            radix::sort_by_place(&mut self.keys[start..end], self.bits + row_bits, &mut self.spare);
+            self.merge(start..end, (first_row, strip * self.width), duplicates, &mut sorted)?;
             sorted.parts.starts.push((self.rows.len(), self.columns.len()));
             start = end;
         }
         sorted.parts.rows = self.rows.clone();
         sorted.parts.counts = self.counts.clone();
         sorted.parts.columns = self.columns.clone();
-        sorted.parts.values = weighted.then(|| self.values.clone());
+        sorted.parts.values = (!self.values.is_empty()).then(|| self.values.clone());
         Ok(sorted)
     }
 
     /// Throws entries together by strip, in the order they came; says where each strip ends.
-    fn throw(&mut self, buckets: &[Bucket]) -> Vec<usize> {
-        let width = self.width as u32;
-        let strips = self.cols.div_ceil(self.width).max(1);
-        let mut next = vec![0usize; strips + 1];
+    fn throw<P: Packed>(&mut self, buckets: &[Bucket<P>], packing: Packing) -> Vec<usize> {
+        let (divisor, bits) = (self.by_width, self.bits);
+        let mut next = vec![0usize; self.strips + 1];
         for place in buckets.iter().flat_map(|(places, _)| *places) {
-            next[(*place as u32 / width) as usize + 1] += 1;
+            next[divisor.divide(place.col(packing)).0 + 1] += 1;
         }
-        for strip in 0..strips {
+        for strip in 0..self.strips {
             next[strip + 1] += next[strip];
         }
-        let total = next[strips];
         self.keys.clear();
-        self.keys.resize(total, 0);
+        self.keys.resize(next[self.strips], K::default());
         for (places, values) in buckets {
             for (n, &place) in places.iter().enumerate() {
                 let value = values.map_or(1.0, |values| values[n]);
-                let (row, col) = ((place >> 32) as u32, place as u32);
-                let strip = col / width;
-                let offset = col - strip * width;
-                let at = &mut next[strip as usize];
-                self.keys[*at] = u64::from(row << self.bits | offset) << 32 | u64::from(value.to_bits());
+                let (strip, offset) = divisor.divide(place.col(packing));
+                let at = &mut next[strip];
+                self.keys[*at] = K::new(place.row(packing) << bits | offset, value);
                 *at += 1;
             }
         }
         // Every strip has moved on to where the following one started.
-        next.truncate(strips);
+        next.truncate(self.strips);
         next
     }
 
-    /// Appends a sorted strip to the arrays of the tile; says whether some value is not one.
+    /// Appends a sorted strip to the arrays of the tile.
     fn merge(
         &mut self,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         (first_row, first_col): (usize, usize),
         duplicates: Duplicates,
         sorted: &mut Sorted,
-    ) -> Result<bool, GraphError> {
-        let mask = (1u32 << self.bits) - 1;
-        let keys = &self.keys[range];
-        let mut weighted = false;
-        let mut at = 0;
+    ) -> Result<(), GraphError> {
+        let mask = ((1u64 << self.bits) - 1) as u32;
+        let keys = &mut self.keys[range];
         let mut last = None;
+        let mut at = 0;
         while at < keys.len() {
-            let place = (keys[at] >> 32) as u32;
-            let mut value = f32::from_bits(keys[at] as u32);
+            let place = keys[at].place();
+            let mut value = keys[at].value();
             let mut end = at + 1;
-            while end < keys.len() && (keys[end] >> 32) as u32 == place {
+            while end < keys.len() && keys[end].place() == place {
                 end += 1;
             }
             let (row, offset) = (place >> self.bits, place & mask);
@@ -129,28 +170,32 @@ impl Sorter {
                 let (row, col) = (first_row + row as usize, first_col + offset as usize);
                 let merged = if row == col { &mut sorted.merged_on_diagonal } else { &mut sorted.merged_off_diagonal };
                 *merged += end - at - 1;
+                // The first listed of a place is still the first.
                 if duplicates == Duplicates::Add {
-                    let sum: f64 = keys[at..end].iter().map(|&key| f64::from(f32::from_bits(key as u32))).sum();
+                    keys[at..end].sort_unstable();
+                    let sum: f64 = keys[at..end].iter().map(|key| f64::from(key.value())).sum();
                     value = sum as f32;
                     if !value.is_finite() {
                         return Err(GraphError::Overflow { row, col, sum });
                     }
                 }
             }
-            weighted |= value != 1.0;
-            if last == Some(row) {
-                if let Some(count) = self.counts.last_mut() {
-                    *count += 1;
-                }
+            if value != 1.0 || !self.values.is_empty() {
+                self.values.resize(self.columns.len(), 1.0);
+                self.values.push(value);
+            }
+            if last == Some(row)
+                && let Some(count) = self.counts.last_mut()
+            {
+                *count += 1;
             } else {
                 self.rows.push(row as u16);
                 self.counts.push(1);
                 last = Some(row);
             }
             self.columns.push(offset as u16);
-            self.values.push(value);
             at = end;
         }
-        Ok(weighted)
+        Ok(())
     }
 }

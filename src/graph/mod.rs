@@ -4,10 +4,13 @@
 //! adjacency matrix of an edge list with its degrees; normalisations are diagonal matrices that products apply on the way.
 
 mod adjacency;
+mod buckets;
 mod build;
 mod cells;
+mod divide;
 mod error;
 mod parallel;
+mod radix;
 mod sparse;
 mod tiling;
 

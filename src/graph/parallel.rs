@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Fewer entries than this are not worth a thread.
-const WORTH_A_THREAD: usize = 1 << 16;
+const WORTH_A_THREAD: usize = if cfg!(test) { 64 } else { 1 << 16 };
 
 /// How many threads to use for so many entries.
 pub(super) fn threads(entries: usize) -> usize {

@@ -67,7 +67,7 @@ impl Sparse {
         Self::from_triplets(rows, cols, entries, None)
     }
 
-    /// A matrix and how many entries were merged into others (on, off the diagonal).
+    /// A matrix, how many entries were merged into others, and how many each row has.
     pub(super) fn from_pairs(
         rows: usize,
         cols: usize,
@@ -80,11 +80,15 @@ impl Sparse {
         let mut built = build(pairs, tiling, cols, width, duplicates)?;
         let tiles = std::mem::take(&mut built.tiles);
         let mut sparse = Sparse { cols, width, tiling, tiles, symmetric: mirrored, transposed: OnceLock::new() };
+        let counts = sparse.row_counts();
         if !mirrored {
-            // A fingerprint tells most matrices that are not symmetric; the transpose tells the rest.
-            sparse.symmetric =
-                rows == cols && sparse.fingerprints_match() && sparse.transpose_now().tiles == sparse.tiles;
+            // Counts and a fingerprint tell most matrices that are not symmetric; the transpose tells the rest.
+            sparse.symmetric = rows == cols
+                && counts == sparse.column_counts()
+                && sparse.fingerprints_match()
+                && sparse.transpose_now().tiles == sparse.tiles;
         }
+        built.row_counts = counts;
         Ok((sparse, built))
     }
 
@@ -160,8 +164,43 @@ impl Sparse {
         }
     }
 
+    /// How many entries each row has.
+    pub fn row_counts(&self) -> Vec<u32> {
+        let counts = self.by_parts(|tiles| {
+            let first = self.tiling.rows_of(tiles.clone());
+            let mut counts = vec![0; first.len()];
+            for (tile, strip) in tiles.flat_map(|tile| (0..self.strips()).map(move |strip| (tile, strip))) {
+                let (cell, start) = (self.cell(tile, strip), self.tiling.range(tile).start - first.start);
+                for (&row, &count) in cell.rows().iter().zip(cell.counts()) {
+                    counts[start + usize::from(row)] += u32::from(count);
+                }
+            }
+            counts
+        });
+        counts.concat()
+    }
+
+    /// How many entries each column has.
+    pub fn column_counts(&self) -> Vec<u32> {
+        let counts = parallel::parts(self.strips(), parallel::threads(self.nonzeros()), |strips| {
+            let first = self.strip_range(strips.start).start;
+            let mut counts = vec![0; self.cols.min(strips.end * self.width).saturating_sub(first)];
+            for strip in strips {
+                let counts = &mut counts[self.strip_range(strip).start - first..];
+                for tile in 0..self.tiling.count() {
+                    self.cell(tile, strip).columns().iter().for_each(|&column| counts[usize::from(column)] += 1);
+                }
+            }
+            counts
+        });
+        counts.concat()
+    }
+
     /// The sum of each row.
     pub fn row_sums(&self) -> Vec<f64> {
+        if !self.is_weighted() {
+            return self.row_counts().into_iter().map(f64::from).collect();
+        }
         let sums = self.by_parts(|tiles| {
             let rows = self.tiling.rows_of(tiles.clone());
             let mut sums = vec![0.0; rows.len()];

@@ -35,10 +35,19 @@ impl Pairs {
         }
     }
 
+    /// Makes room for more pairs.
     pub fn reserve(&mut self, count: usize) {
         match self {
             Self::Narrow(pairs) => pairs.reserve(count),
             Self::Wide(pairs) => pairs.reserve(count),
+        }
+    }
+
+    /// The pairs while all fit 32 bits, to be added to.
+    pub fn narrow(&mut self) -> Option<&mut Vec<(u32, u32)>> {
+        match self {
+            Self::Narrow(pairs) => Some(pairs),
+            Self::Wide(_) => None,
         }
     }
 
@@ -82,9 +91,10 @@ impl Pairs {
     }
 
     pub fn largest(&self) -> u64 {
-        let mut largest = 0;
-        self.visit(|id| largest = largest.max(id));
-        largest
+        match self {
+            Self::Narrow(pairs) => pairs.iter().map(|&(a, b)| a.max(b)).max().map_or(0, u64::from),
+            Self::Wide(pairs) => pairs.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0),
+        }
     }
 }
 
@@ -201,6 +211,12 @@ fn fill(parts: Vec<Pairs>, pieces: &[Piece], threads: usize, row: impl Fn(u64) -
         run();
     });
     drop(work);
+    // Giving much memory back takes time as well.
+    std::thread::scope(|scope| {
+        parts.into_iter().for_each(|part| {
+            scope.spawn(move || drop(part));
+        });
+    });
     all
 }
 

@@ -131,10 +131,10 @@ fn place(tensor: &Tensor, storage: Payload) -> Option<(StoredArray, Option<Vec<u
         return None;
     }
     let follow = |axes: &[(&usize, &usize)]| {
-        let mut expected = 1;
+        let mut expected = 1usize;
         axes.iter().all(|&(&length, &stride)| {
             let fits = stride == expected;
-            expected *= length;
+            expected = expected.wrapping_mul(length);
             fits
         })
     };

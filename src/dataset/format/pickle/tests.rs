@@ -1,5 +1,7 @@
 use std::process::Command;
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn parse(bytes: &[u8]) -> Result<Pickle, FormatError> {
@@ -134,5 +136,46 @@ for p in range(6):
         assert_eq!(get("set").items().unwrap().next().and_then(Value::as_int), Some(4));
         assert_eq!(get("bytes").as_bytes(), Some(&[0, 255][..]));
         assert_eq!((get("long").as_int(), get("text").as_text()), (Some(1 << 62), Some("hé中\n")));
+    }
+}
+
+/// A pickle with an array, a matrix and a dict, written by hand.
+const SAMPLE: &[u8] = b"\x80\x02}(U\x01acnumpy.core.multiarray\n_reconstruct\nq\x01cnumpy\nndarray\nq\x02K\x00\x85U\x01b\x87R\
+    (K\x01K\x02\x85cnumpy\ndtype\nq\x03U\x02i2K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89\
+    U\x04\x01\x00\x02\x00tbq\x04U\x01mcscipy.sparse.csr\ncsr_matrix\n)\x81}(U\x06_shapeK\x01K\x03\x86U\x04datah\x04U\x07indicesh\x04\
+    U\x06indptrh\x04ubU\x01dccollections\ndefaultdict\nc__builtin__\nlist\n\x85R(K\x01](K\x02K\x03eK\x02]K\x04auu.";
+
+#[test]
+fn the_sample_is_a_pickle() {
+    let pickle = parse(SAMPLE).unwrap();
+    assert_eq!(pickle.value().get("a").unwrap().as_array().unwrap().integers().unwrap(), [1, 2]);
+    assert!(pickle.value().get("m").unwrap().as_sparse().unwrap().is_err());
+    assert_eq!(pickle.value().get("d").unwrap().entries().unwrap().count(), 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// Whatever is in the file, the answer is a value or an error.
+    #[test]
+    fn damage_is_an_error_or_another_value(
+        changes in prop::collection::vec((0..SAMPLE.len(), any::<u8>()), 0..6),
+        length in 0..=SAMPLE.len(),
+    ) {
+        let mut bytes = SAMPLE.to_vec();
+        changes.into_iter().for_each(|(at, byte)| bytes[at] = byte);
+        bytes.truncate(length.max(SAMPLE.len() / 2 + length / 2));
+        if let Ok(pickle) = parse(&bytes) {
+            for node in 0..pickle.nodes.len() as u32 {
+                let value = Value { pickle: &pickle, node };
+                let _ = (value.kind(), value.as_float(), value.as_text());
+                if let Some(array) = value.as_array() {
+                    let _ = (array.integers(), array.floats(), array.pairs(), array.text());
+                }
+                if let Some(Ok(matrix)) = value.as_sparse() {
+                    matrix.features();
+                }
+            }
+        }
     }
 }

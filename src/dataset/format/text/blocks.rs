@@ -16,8 +16,10 @@ use flate2::read::MultiGzDecoder;
 
 use crate::dataset::format::error::{Fault, FormatError};
 
-/// Bytes of a block, and the longest line.
-const BLOCK: usize = if cfg!(test) { 256 } else { 2 << 20 };
+/// Bytes of a block, which the caches of a core should keep while it is parsed.
+const BLOCK: usize = if cfg!(test) { 256 } else { 256 << 10 };
+/// Bytes of the longest line.
+const LONGEST_LINE: usize = 64 << 20;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A text, cut into blocks. Every block ends with a line feed, the last one too.
@@ -25,6 +27,8 @@ pub(crate) struct Blocks {
     path: PathBuf,
     reader: Box<dyn Read + Send>,
     packed: bool,
+    /// Bytes of the file.
+    length: u64,
     /// Bytes of text that were read.
     offset: u64,
     carry: Vec<u8>,
@@ -40,7 +44,8 @@ impl Blocks {
     pub fn open(path: &Path) -> Result<Self, FormatError> {
         let failed = |source| FormatError::io(path, source);
         let mut file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_dir() {
             return Err(FormatError::Folder { path: path.to_owned() });
         }
         let mut head = Vec::with_capacity(2);
@@ -52,6 +57,7 @@ impl Blocks {
             path: path.to_owned(),
             reader,
             packed,
+            length: metadata.len(),
             offset: 0,
             carry: vec![],
             pending: None,
@@ -86,6 +92,17 @@ impl Blocks {
         Ok(self.pending.as_deref().unwrap_or(&[]))
     }
 
+    /// About how many lines the text has, judged by its first block; none are promised of a packed text.
+    pub fn lines(&mut self) -> Result<usize, FormatError> {
+        if self.packed {
+            return Ok(0);
+        }
+        let length = self.length;
+        let first = self.first()?;
+        let lines = memchr::memchr_iter(b'\n', first).count() as u64;
+        Ok((lines * length / (first.len() as u64).max(1)) as usize)
+    }
+
     /// The number of the next block, which takes the place of what is in `buffer`; `None` at the end.
     pub fn next(&mut self, buffer: &mut Vec<u8>) -> Result<Option<usize>, FormatError> {
         match self.pending.take() {
@@ -103,6 +120,28 @@ impl Blocks {
         if self.ended {
             return Ok(false);
         }
+        let mut end = None;
+        while end.is_none() && !self.ended {
+            self.read_more(buffer)?;
+            end = memchr::memrchr(b'\n', buffer);
+            if end.is_none() && buffer.len() > LONGEST_LINE {
+                let found = format!("a line of more than {LONGEST_LINE} bytes");
+                return Err(FormatError::byte(&self.path, self.offset, found, "shorter lines", "is this a text file?"));
+            }
+        }
+        match end {
+            Some(end) if !self.ended => {
+                self.carry.extend_from_slice(&buffer[end + 1..]);
+                buffer.truncate(end + 1);
+            }
+            _ if buffer.last().is_some_and(|&byte| byte != b'\n') => buffer.push(b'\n'),
+            _ => {}
+        }
+        Ok(!buffer.is_empty())
+    }
+
+    /// Appends up to a block of the text.
+    fn read_more(&mut self, buffer: &mut Vec<u8>) -> Result<(), FormatError> {
         let before = buffer.len();
         buffer.reserve(BLOCK + 1);
         let read = self.reader.by_ref().take(BLOCK as u64).read_to_end(buffer);
@@ -120,23 +159,7 @@ impl Blocks {
             self.started = true;
             check_encoding(&self.path, buffer)?;
         }
-        if self.ended {
-            if buffer.last().is_some_and(|&byte| byte != b'\n') {
-                buffer.push(b'\n');
-            }
-            return Ok(!buffer.is_empty());
-        }
-        match memchr::memrchr(b'\n', buffer) {
-            Some(last) => {
-                self.carry.extend_from_slice(&buffer[last + 1..]);
-                buffer.truncate(last + 1);
-                Ok(true)
-            }
-            None => {
-                let found = format!("a line of more than {BLOCK} bytes");
-                Err(FormatError::byte(&self.path, self.offset, found, "lines of edges", "is this a text file?"))
-            }
-        }
+        Ok(())
     }
 
     /// Parses all blocks with some threads. Each has an `S` of its own to which `parse(state, number, block)` adds what the block

@@ -30,10 +30,17 @@ pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges
 
 type Read = (Vec<(u32, u32)>, Option<Vec<f32>>, Ids);
 
-fn by_numbers(blocks: Blocks, dialect: &Dialect, options: &EdgeOptions) -> Result<Read, FormatError> {
+fn by_numbers(mut blocks: Blocks, dialect: &Dialect, options: &EdgeOptions) -> Result<Read, FormatError> {
     let path = blocks.path().to_owned();
     let threads = options.threads();
-    let parts = blocks.parse(threads, |part: &mut Numbers, number, block| part.parse(number, block, dialect))?;
+    // Room that is not needed is never touched, and growing would copy.
+    let room = blocks.lines()? / threads * 17 / 16;
+    let parts = blocks.parse(threads, |part: &mut Numbers, number, block| {
+        if part.blocks.is_empty() {
+            part.pairs.reserve(room);
+        }
+        part.parse(number, block, dialect)
+    })?;
     let mut order = vec![];
     for (part, numbers) in parts.iter().enumerate() {
         let starts = std::iter::once(0).chain(numbers.blocks.iter().map(|&(_, end)| end));

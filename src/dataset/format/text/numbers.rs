@@ -5,6 +5,9 @@ use super::fields;
 use crate::dataset::format::error::Fault;
 use crate::dataset::format::rows::Pairs;
 
+/// A digit, a separator, a digit and the end.
+const SHORTEST_LINE: usize = 4;
+
 /// What one thread read: pieces of the text, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
@@ -19,23 +22,28 @@ impl Numbers {
     pub fn parse(&mut self, number: usize, block: &[u8], dialect: &Dialect) -> Result<u64, Fault> {
         let header = dialect.header.filter(|_| number == 0);
         let quick = dialect.columns == Columns::Pair;
-        let bound = dialect.nodes.map_or(u64::MAX, |nodes| nodes as u64);
+        let narrow = dialect.nodes.map_or(1 << 32, |nodes| (nodes as u64).min(1 << 32));
+        self.pairs.reserve(block.len() / SHORTEST_LINE + 1);
         let (mut at, mut line) = (0, 0);
         while at < block.len() {
-            if quick
-                && let Some((from, to, next)) = pair(&block[at..])
-                && from.max(to) < bound
-            {
-                self.pairs.push(from, to);
-                at += next;
-            } else {
+            if quick && let Some(pairs) = self.pairs.narrow() {
+                // Most lines go no other way.
+                while let Some((from, to, next)) = pair(&block[at..])
+                    && from.max(to) < narrow
+                {
+                    pairs.push((from as u32, to as u32));
+                    at += next;
+                    line += 1;
+                }
+            }
+            if at < block.len() {
                 let end = at + memchr::memchr(b'\n', &block[at..]).unwrap_or(block.len() - at);
                 if header != Some(line) {
                     self.add_line(&block[at..end], dialect).map_err(|fault| fault.at(line))?;
                 }
                 at = end + 1;
+                line += 1;
             }
-            line += 1;
         }
         self.blocks.push((number, self.pairs.len()));
         Ok(line)
