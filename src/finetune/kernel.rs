@@ -4,7 +4,7 @@
 //! [0.5, 2] and taken at [`POWERS`] points. With the mean at 1 and no spread nothing changes; a mean above 1 widens the
 //! gaps between singular values, one below closes them. Two numbers are trained.
 
-/// Points at which the distribution is taken, from [`LEAST_POWER`] to [`LARGEST_POWER`].
+/// Points at which the distribution is taken, from power 0.5 to power 2.
 pub const POWERS: usize = 301;
 const LEAST_POWER: f64 = 0.5;
 const LARGEST_POWER: f64 = 2.0;
