@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
@@ -172,4 +173,70 @@ fn a_config_names_a_dataset_or_a_file_and_not_both() {
     let output = support::run(own.path(), &["--config=demo", "--set=dataset=pip"]);
     assert_refused(&output, 2, &["ppi"]);
     assert_eq!(text(&output.stdout), "");
+}
+
+/// A numpy file of pairs.
+fn npy(pairs: &[(i64, i64)]) -> Vec<u8> {
+    let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({}, 2), }}", pairs.len());
+    let header = format!("{header:<117}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend(pairs.iter().flat_map(|&(from, to)| [from, to]).flat_map(i64::to_le_bytes));
+    bytes
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn refused_dataset(data: &Path, config: &str, words: &[&str]) {
+    let (config, folder) = (format!("--config={config}"), format!("--data={}", data.display()));
+    let output = support::run(data, &[&config, &folder, "--out=results"]);
+    assert_refused(&output, 3, words);
+    assert!(!data.join("results/metrics.json").exists(), "no partial output");
+}
+
+#[test]
+fn a_test_pair_that_is_not_in_the_graph_is_refused() {
+    let own = folder();
+    let ppi = own.path().join("asymproj/ppi");
+    fs::create_dir_all(&ppi).unwrap();
+    fs::write(ppi.join("train.txt.npy"), npy(&[(0, 1), (1, 2), (2, 3)])).unwrap();
+    fs::write(ppi.join("test.txt.npy"), npy(&[(0, 2), (1, 9)])).unwrap();
+    fs::write(ppi.join("test.neg.txt.npy"), npy(&[(0, 3)])).unwrap();
+    refused_dataset(own.path(), "ppi", &["test.txt.npy", "9"]);
+    fs::write(ppi.join("test.txt.npy"), &npy(&[(0, 2), (1, 3)])[..140]).unwrap();
+    refused_dataset(own.path(), "ppi", &["test.txt.npy"]);
+}
+
+#[test]
+fn a_torch_file_that_asks_for_a_class_is_refused_and_nothing_is_run() {
+    let own = folder();
+    let ddi = own.path().join("ogbl_ddi");
+    fs::create_dir_all(ddi.join("raw")).unwrap();
+    fs::create_dir_all(ddi.join("split/target")).unwrap();
+    for (name, content) in [("edge", "0,1\n1,2\n"), ("num-node-list", "3\n"), ("num-edge-list", "2\n")] {
+        fs::write(ddi.join(format!("raw/{name}.csv.gz")), gzip(content.as_bytes())).unwrap();
+    }
+    let hostile = b"cos\nsystem\n(S'touch hacked'\ntR.";
+    for part in ["valid", "test"] {
+        fs::write(ddi.join(format!("split/target/{part}.pt")), hostile).unwrap();
+    }
+    refused_dataset(own.path(), "ddi", &[".pt", "os.system"]);
+    assert!(!own.path().join("hacked").exists());
+}
+
+#[test]
+fn a_gzip_that_breaks_off_is_refused() {
+    let own = folder();
+    let whole = gzip(named_edges().as_bytes());
+    fs::write(own.path().join("edges.txt.gz"), &whole[..whole.len() / 2]).unwrap();
+    let path = "--set=data.path=edges.txt.gz";
+    let output = support::run(own.path(), &["--config=links", path, "--out=results"]);
+    assert_refused(&output, 3, &["edges.txt.gz", "breaks off"]);
+    assert!(!own.path().join("results/metrics.json").exists());
+    fs::write(own.path().join("edges.txt.gz"), &whole).unwrap();
+    assert_done(&support::run(own.path(), &["--config=links", path, "--set=embedding.rank=8", "--quiet"]));
 }
