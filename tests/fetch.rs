@@ -60,15 +60,9 @@ fn zip(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The folder of real files, where the tests have it.
-fn real_data() -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    std::env::var_os("ISVD_DATA").map_or(beside, PathBuf::from)
-}
-
 /// The folder of the real files of a dataset.
 fn real(entry: &Entry) -> Option<PathBuf> {
-    let found = catalog::locate_among(entry, &[real_data()]);
+    let found = catalog::locate_among(entry, &[support::data_folder()]);
     if let Err(error) = &found {
         println!("skipped: {error}");
     }
@@ -296,7 +290,7 @@ fn real_files_are_verified() {
 
 #[test]
 fn the_record_agrees_with_the_real_files() {
-    let data = real_data();
+    let data = support::data_folder();
     for entry in catalog::ENTRIES {
         let folder = data.join(entry.folder);
         if !folder.is_dir() {

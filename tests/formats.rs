@@ -1,32 +1,22 @@
 //! Real files, checked against the counts that their sources publish.
 
+mod support;
+
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use isvd_dist::dataset::format::{
     EdgeOptions, Format, OgbOptions, read_asymproj, read_edges, read_ogb, read_pairs, read_planetoid, read_torch,
 };
 use isvd_dist::dataset::{Ids, UNLABELLED};
 use isvd_dist::graph::{Graph, Import};
-
-/// A part of the data, or `None` with a line that says so.
-fn data(part: &str) -> Option<PathBuf> {
-    let shared = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let root = std::env::var_os("ISVD_DATA").map_or(shared, PathBuf::from);
-    let path = root.join(part);
-    if !path.exists() {
-        println!("{part} is not there (set ISVD_DATA): skipped");
-        return None;
-    }
-    Some(path)
-}
+use support::data_part;
 
 #[test]
 fn link_prediction_of_asymproj() {
     for (name, nodes, train, test) in
         [("ppi", 3_852, 19_349, 19_356), ("soc-facebook", 4_039, 44_113, 44_121), ("ca-HepTh", 8_638, 13_330, 11_496)]
     {
-        let Some(folder) = data(&format!("asymproj/{name}")) else { continue };
+        let Some(folder) = data_part(&format!("asymproj/{name}")) else { continue };
         let dataset = read_asymproj(&folder, name).unwrap();
         assert_eq!((dataset.graph.nodes, dataset.graph.edges.len(), dataset.graph.directed), (nodes, train, false));
         let pairs = dataset.test.unwrap();
@@ -47,7 +37,7 @@ fn citation_networks_of_planetoid() {
     for (name, nodes, features, classes, edges) in
         [("cora", 2_708, 1_433, 7, 5_278), ("pubmed", 19_717, 500, 3, 44_327)]
     {
-        let Some(folder) = data("planetoid") else { continue };
+        let Some(folder) = data_part("planetoid") else { continue };
         let dataset = read_planetoid(&folder, name).unwrap();
         assert_eq!((dataset.graph.nodes, dataset.feature_count, dataset.graph.edges.len()), (nodes, features, edges));
         let sparse = dataset.sparse_features.unwrap();
@@ -75,7 +65,7 @@ fn citation_networks_of_planetoid() {
 
 #[test]
 fn ogbl_ddi() {
-    let Some(folder) = data("ogbl_ddi") else { return };
+    let Some(folder) = data_part("ogbl_ddi") else { return };
     let dataset = read_ogb(&folder, "ogbl-ddi", &OgbOptions::default()).unwrap();
     assert_eq!((dataset.graph.nodes, dataset.graph.edges.len()), (4_267, 1_067_911));
     assert!(!dataset.graph.directed && dataset.graph.weights.is_none() && dataset.node_split.is_none());
@@ -98,7 +88,7 @@ fn ogbl_ddi() {
 
 #[test]
 fn ogbn_arxiv() {
-    let Some(folder) = data("ogbn_arxiv") else { return };
+    let Some(folder) = data_part("ogbn_arxiv") else { return };
     let dataset = read_ogb(&folder, "ogbn-arxiv", &OgbOptions::default()).unwrap();
     assert_eq!((dataset.graph.nodes, dataset.graph.edges.len()), (169_343, 1_166_243));
     assert!(dataset.graph.directed && dataset.valid.is_none());

@@ -16,15 +16,25 @@ use tempfile::TempDir;
 /// As little work as the program can be asked for.
 pub const SMALL: &[&str] = &["--workers=1", "--set=embedding.rank=4", "--set=embedding.iterations=1"];
 
-/// The folder of real datasets, or `None` with a line that says so: `ISVD_DATA`, or what lies beside the project.
-pub fn data() -> Option<PathBuf> {
+/// Where real datasets would be: `ISVD_DATA`, or what lies beside the project.
+pub fn data_folder() -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let folder = std::env::var_os("ISVD_DATA").map_or(beside, PathBuf::from);
-    if !folder.exists() {
-        println!("real datasets are not there (set ISVD_DATA): skipped");
+    std::env::var_os("ISVD_DATA").map_or(beside, PathBuf::from)
+}
+
+/// A part of the real datasets, or `None` with a line that says so.
+pub fn data_part(part: &str) -> Option<PathBuf> {
+    let path = data_folder().join(part);
+    if !path.exists() {
+        println!("the real data {part} is not there (set ISVD_DATA): skipped");
         return None;
     }
-    Some(folder)
+    Some(path)
+}
+
+/// The folder of all real datasets, or `None` with a line that says so.
+pub fn data() -> Option<PathBuf> {
+    data_part("")
 }
 
 pub fn folder() -> TempDir {
