@@ -62,6 +62,30 @@ fn layout(len: usize) -> Layout {
     Layout::from_size_align(bytes, alignment).expect("a buffer fits the address space")
 }
 
+/// Asks for huge pages under all the room of a large vector, before it is filled: filling it then takes a fraction of the
+/// page faults. Only an advice; elsewhere than on Linux it does nothing.
+pub fn advise_huge_pages<T>(vector: &Vec<T>) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        let (start, bytes) = (vector.as_ptr().addr(), vector.capacity() * size_of::<T>());
+        let first = start.next_multiple_of(PAGE);
+        let whole = (start + bytes).saturating_sub(first) / PAGE * PAGE;
+        if whole >= HUGE_PAGE {
+            // SAFETY: the pages lie within memory that the vector owns, and the advice does not change what they hold.
+            unsafe {
+                libc::madvise(
+                    vector.as_ptr().cast_mut().cast::<u8>().add(first - start).cast(),
+                    whole,
+                    libc::MADV_HUGEPAGE,
+                )
+            };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = vector;
+}
+
 /// # Safety
 /// The layout must not be empty.
 #[cfg(target_os = "linux")]

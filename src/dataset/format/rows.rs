@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{EdgeOptions, FormatError, IdKind};
 use crate::dataset::Ids;
+use crate::kernel::buffer::advise_huge_pages;
 
 /// More nodes than this are refused.
 const MOST_NODES: u64 = u32::MAX as u64;
@@ -38,8 +39,8 @@ impl Pairs {
     /// Makes room for more pairs.
     pub fn reserve(&mut self, count: usize) {
         match self {
-            Self::Narrow(pairs) => pairs.reserve(count),
-            Self::Wide(pairs) => pairs.reserve(count),
+            Self::Narrow(pairs) => reserve(pairs, count),
+            Self::Wide(pairs) => reserve(pairs, count),
         }
     }
 
@@ -168,6 +169,15 @@ pub(crate) fn number(
     Ok((pairs, Ids::numbers(sorted)))
 }
 
+/// Makes room, on huge pages where it is much.
+fn reserve<T>(pairs: &mut Vec<T>, count: usize) {
+    let before = pairs.capacity();
+    pairs.reserve(count);
+    if pairs.capacity() > before {
+        advise_huge_pages(pairs);
+    }
+}
+
 /// What is made of each part, by a thread for each.
 fn each<T: Send>(parts: &[Pairs], work: impl Fn(&Pairs) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
@@ -180,6 +190,7 @@ fn each<T: Send>(parts: &[Pairs], work: impl Fn(&Pairs) -> T + Sync) -> Vec<T> {
 /// All pairs one after the other, each id replaced by its row.
 fn fill(parts: Vec<Pairs>, pieces: &[Piece], threads: usize, row: impl Fn(u64) -> u32 + Sync) -> Vec<(u32, u32)> {
     let mut all = vec![(0u32, 0u32); pieces.iter().map(|piece| piece.end - piece.start).sum()];
+    advise_huge_pages(&all);
     let mut rest = &mut all[..];
     let mut work = Vec::with_capacity(pieces.len());
     for piece in pieces {
