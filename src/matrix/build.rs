@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::display::brief;
 use super::{Dense, Kind, Matrix, MatrixError, Shape};
 use crate::graph::Sparse;
+use crate::kernel::elementwise::first_non_finite;
 
 /// Leaves.
 impl Matrix {
@@ -186,7 +187,7 @@ impl Matrix {
 }
 
 fn check_finite(name: &str, values: &[f32], place: impl Fn(usize) -> (usize, usize)) -> Result<(), MatrixError> {
-    match values.iter().position(|value| !value.is_finite()) {
+    match first_non_finite(values) {
         None => Ok(()),
         Some(entry) => {
             let (row, column) = place(entry);
