@@ -5,11 +5,11 @@
 mod common;
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
+use common::peer::Peer;
 use common::timing::{self, Times};
 use isvd_dist::dataset::format::{EdgeOptions, read_edges};
 use isvd_dist::graph::{Graph, Import};
@@ -27,7 +27,7 @@ fn main() {
     let bytes = fs::metadata(&path).expect("the file that was written").len();
     println!("{EDGES} edges of an R-MAT graph as text, {} MB; best of {ROUNDS} by turns", bytes / 1_000_000);
 
-    let mut peer = Peer::start(&path);
+    let mut peer = Peer::start(SCRIPT, &path);
     let (mut read, mut built, mut undirected, mut one, mut theirs) = (vec![], vec![], vec![], vec![], vec![]);
     let (mut directed_peak, mut undirected_peak) = (0, 0);
     for _ in 0..ROUNDS {
@@ -35,7 +35,7 @@ fn main() {
         read.push(run.read);
         built.push(run.total);
         directed_peak = directed_peak.max(run.peak);
-        if let Some(seconds) = peer.as_mut().and_then(Peer::time) {
+        if let Some(seconds) = peer.as_mut().and_then(|peer| peer.time("")) {
             theirs.push(seconds);
         }
         let run = import(&path, false, None);
@@ -104,47 +104,13 @@ fn write_edges(path: &Path) {
     file.flush().expect("room for the file");
 }
 
-/// Python with pandas and scipy, which reads the file whenever it is told to.
-struct Peer {
-    child: Child,
-    orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    fn start(path: &Path) -> Option<Self> {
-        const SCRIPT: &str = "import sys, time, numpy as np, pandas as pd, scipy.sparse as sp\n\
-            print('ready', flush=True)\n\
-            for _ in sys.stdin:\n\
-            \x20   t = time.perf_counter()\n\
-            \x20   d = pd.read_csv(sys.argv[1], sep=' ', header=None, names=['a', 'b'])\n\
-            \x20   n = max(d.a.max(), d.b.max()) + 1\n\
-            \x20   m = sp.coo_matrix((np.ones(len(d), np.float32), (d.a.to_numpy(), d.b.to_numpy())), shape=(n, n)).tocsr()\n\
-            \x20   print(time.perf_counter() - t, flush=True)\n\
-            \x20   del d, m\n";
-        let mut command = Command::new("python3");
-        command.args(["-c", SCRIPT]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().ok()?;
-        let (orders, answers) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
-        let mut peer = Self { child, orders, answers };
-        (peer.answer()? == "ready").then_some(peer)
-    }
-
-    fn answer(&mut self) -> Option<String> {
-        let mut line = String::new();
-        self.answers.read_line(&mut line).ok()?;
-        Some(line.trim().to_owned())
-    }
-
-    fn time(&mut self) -> Option<f64> {
-        writeln!(self.orders).ok()?;
-        self.answer()?.parse().ok()
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+/// Reads the file whenever it is told to.
+const SCRIPT: &str = "import sys, time, numpy as np, pandas as pd, scipy.sparse as sp\n\
+    print('ready', flush=True)\n\
+    for _ in sys.stdin:\n\
+    \x20   t = time.perf_counter()\n\
+    \x20   d = pd.read_csv(sys.argv[1], sep=' ', header=None, names=['a', 'b'])\n\
+    \x20   n = max(d.a.max(), d.b.max()) + 1\n\
+    \x20   m = sp.coo_matrix((np.ones(len(d), np.float32), (d.a.to_numpy(), d.b.to_numpy())), shape=(n, n)).tocsr()\n\
+    \x20   print(time.perf_counter() - t, flush=True)\n\
+    \x20   del d, m\n";

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use isvd_dist::dataset::format::{
     EdgeOptions, Format, OgbOptions, read_asymproj, read_edges, read_ogb, read_pairs, read_planetoid, read_torch,
 };
-use isvd_dist::dataset::{Ids, UNLABELLED};
+use isvd_dist::dataset::{Ids, NodeDataError, UNLABELLED, check_nodes};
 use isvd_dist::graph::{Graph, Import};
 use support::data_part;
 
@@ -39,6 +39,8 @@ fn citation_networks_of_planetoid() {
     {
         let Some(folder) = data_part("planetoid") else { continue };
         let dataset = read_planetoid(&folder, name).unwrap();
+        check_nodes(&dataset).unwrap();
+        assert_eq!(dataset.classes.len(), classes);
         assert_eq!((dataset.graph.nodes, dataset.feature_count, dataset.graph.edges.len()), (nodes, features, edges));
         let sparse = dataset.sparse_features.unwrap();
         assert_eq!((sparse.rows, sparse.feature_count, sparse.starts.len()), (nodes, features, nodes + 1));
@@ -92,6 +94,17 @@ fn ogbn_arxiv() {
     let dataset = read_ogb(&folder, "ogbn-arxiv", &OgbOptions::default()).unwrap();
     assert_eq!((dataset.graph.nodes, dataset.graph.edges.len()), (169_343, 1_166_243));
     assert!(dataset.graph.directed && dataset.valid.is_none());
+    assert_eq!((dataset.classes.len(), dataset.classes[39].as_str()), (40, "39"));
+    match &dataset.features {
+        Some(features) => {
+            assert_eq!((features.len(), dataset.feature_count), (169_343 * 128, 128));
+            check_nodes(&dataset).unwrap();
+        }
+        None => {
+            let missing = NodeDataError::NoFeatures { dataset: "ogbn-arxiv".into() };
+            assert_eq!(check_nodes(&dataset), Err(missing));
+        }
+    }
     let labels = dataset.labels.unwrap();
     assert_eq!(labels.iter().collect::<HashSet<_>>().len(), 40);
     let split = dataset.node_split.unwrap();

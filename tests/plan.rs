@@ -5,7 +5,7 @@ mod common;
 
 use common::{Numbers, Table, expression, form, pooled_expression};
 use isvd_dist::matrix::Matrix;
-use isvd_dist::plan::{Action, Diagonal, Epilogue, Program, Side, Term, Value};
+use isvd_dist::plan::{Action, Diagonal, Epilogue, Program, Side, Source, Term, Value};
 use proptest::prelude::*;
 
 /// Runs a program step by step.
@@ -41,8 +41,9 @@ fn run(action: &Action, rows: usize, values: &[Table]) -> Table {
         Action::ColumnSums { input } => Table::new(1, value(input).rows, |_, _| 1.0).times(value(input)),
         Action::Spread { input, epilogue } => finish(value(input).clone(), epilogue),
         Action::RankOne { input, epilogue } => finish(Table::new(rows, 1, |_, _| 1.0).times(value(input)), epilogue),
-        Action::Combine { terms } => {
-            let zero = Table::new(rows, values[0].columns, |_, _| 0.0);
+        Action::Combine { terms, like } => {
+            let columns = values[terms.first().map_or(*like, |first| first.value).0].columns;
+            let zero = Table::new(rows, columns, |_, _| 0.0);
             terms.iter().fold(zero, |sum, next| sum.plus(&term(next, values), 1.0))
         }
         Action::Arrange { pieces } => {
@@ -51,10 +52,27 @@ fn run(action: &Action, rows: usize, values: &[Table]) -> Table {
                 values[value.0].data[first * width..(first + rows) * width].to_vec()
             };
             let data = pieces.iter().flat_map(|piece| of(piece.value, piece.first_row, piece.rows)).collect();
-            Table { rows, columns: values[0].columns, data }
+            let columns = pieces.first().map_or(0, |piece| values[piece.value.0].columns);
+            Table { rows, columns, data }
+        }
+        Action::Stored { source: Source::Dense { matrix, mask: None }, .. } => Table::of_dense(matrix),
+        Action::Stored { source: Source::Sparse(matrix), .. } => {
+            let mut table = Table::new(rows, matrix.cols(), |_, _| 0.0);
+            matrix.for_each(|row, column, weight| table.data[row * matrix.cols() + column] += f64::from(weight));
+            table
+        }
+        Action::Stored { source: Source::Identity, .. } => Table::new(rows, rows, |i, j| f64::from(u8::from(i == j))),
+        Action::Beside { values } => {
+            let columns = values.iter().map(|part| value(part).columns).sum();
+            let data = (0..rows).flat_map(|row| values.iter().flat_map(move |part| row_of(value(part), row)));
+            Table { rows, columns, data: data.collect() }
         }
         other => panic!("the interpreter does not know {}", other.verb()),
     }
+}
+
+fn row_of(table: &Table, row: usize) -> Vec<f64> {
+    table.data[row * table.columns..(row + 1) * table.columns].to_vec()
 }
 
 fn scaled(table: &Table, coefficient: f64, diagonal: Option<&Diagonal>) -> Table {
@@ -82,6 +100,14 @@ fn check(matrix: &Matrix) {
             assert!((got.data[entry] - want.data[entry]).abs() <= allowed, "{matrix} {side:?} gives\n{program}");
         }
     }
+    let program = Program::form(matrix);
+    let (got, want) = (interpret(&program, &Table::new(0, 0, |_, _| 0.0)), form(matrix, false));
+    let bound = form(matrix, true);
+    assert_eq!((got.rows, got.columns), (want.rows, want.columns), "{matrix} is formed by\n{program}");
+    for entry in 0..want.data.len() {
+        let allowed = 1e-5 * bound.data[entry] + 1e-9;
+        assert!((got.data[entry] - want.data[entry]).abs() <= allowed, "{matrix} is formed by\n{program}");
+    }
 }
 
 /// A product whose scaling moved into it, read bare by one and scaled by another.
@@ -104,8 +130,33 @@ fn a_sum_is_formed_once_for_all_its_powers() {
     let matrix = t.pow(2) + t.pow(3);
     check(&matrix);
     let program = Program::compile(&matrix, Side::Plain);
-    let products = program.steps().iter().filter(|step| step.action.verb() == "spmm").count();
-    assert_eq!(products, 6, "\n{program}");
+    assert_eq!(products(&program), 6, "\n{program}");
+}
+
+fn products(program: &Program) -> usize {
+    program.steps().iter().filter(|step| step.action.verb() == "spmm").count()
+}
+
+/// `[X, T·X, T·(T·X), …]` takes one product a power each way, and to be formed: 15, not 120.
+#[test]
+fn powers_side_by_side_share_their_products() {
+    let numbers = &mut Numbers(7);
+    let layers = 15;
+    let x = Matrix::dense("X", common::dense(6, 2, numbers)).unwrap();
+    let scale = Matrix::diagonal("S", (0..6).map(|_| numbers.next() as f32).collect()).unwrap();
+    let a = Matrix::sparse("A", common::sparse(6, 6, true, numbers));
+    for t in [&a * 0.5, &scale * &(&a + &Matrix::identity(6)) * &scale] {
+        let mut blocks = vec![x.clone()];
+        for step in 0..layers {
+            blocks.push(&t * &blocks[step]);
+        }
+        let matrix = Matrix::beside(&blocks);
+        check(&matrix);
+        let compiled = [Side::Plain, Side::Transposed].map(|side| Program::compile(&matrix, side));
+        for program in [&compiled[0], &compiled[1], &Program::form(&matrix)] {
+            assert_eq!(products(program), layers, "\n{program}");
+        }
+    }
 }
 
 proptest! {

@@ -27,7 +27,33 @@ fn multiply(matrix: &Matrix, side: Side, cluster: Cluster) -> (Dense, Dense) {
     (panel.unwrap(), product.unwrap())
 }
 
+/// The entries of a matrix, as the engine forms them.
+fn formed(matrix: &Matrix, cluster: Cluster) -> Dense {
+    let program = Arc::new(Program::form(matrix));
+    let result: Result<_, EngineError> = run(cluster, vec![program], |session| {
+        let entries = session.form(0)?;
+        session.collect(&entries)
+    });
+    result.unwrap().unwrap()
+}
+
+fn check_formed(matrix: &Matrix) {
+    let (expected, bound) = (form(matrix, false), form(matrix, true));
+    let entries = formed(matrix, CLUSTERS[0]);
+    assert_eq!(entries.shape(), matrix.shape(), "{matrix}");
+    for row in 0..expected.rows {
+        for (column, &got) in entries.row(row).iter().enumerate() {
+            let (want, allowed) = (expected.at(row, column), 2e-5 * bound.at(row, column) + 1e-12);
+            assert!((f64::from(got) - want).abs() <= allowed, "{matrix} at {row},{column}: {got}, not {want}");
+        }
+    }
+    for cluster in &CLUSTERS[1..] {
+        assert!(formed(matrix, *cluster) == entries, "{matrix} formed: other bits on {cluster:?}");
+    }
+}
+
 fn check(matrix: &Matrix) {
+    check_formed(matrix);
     for side in [Side::Plain, Side::Transposed] {
         let (formed, magnitude) = match side {
             Side::Plain => (form(matrix, false), form(matrix, true)),

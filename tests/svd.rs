@@ -4,16 +4,10 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{CLUSTERS, Numbers, Table, dense, form, sparse, within_a_minute};
-use faer::Mat;
+use common::{CLUSTERS, Numbers, Table, dense, dense_singular_values, form, sparse, within_a_minute};
 use isvd_dist::engine::{Cluster, run};
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::svd::{Options, Orthonormalize, Start, Svd, SvdError, decompose, decompose_on, programs};
-
-fn dense_singular_values(table: &Table) -> Vec<f64> {
-    let mat = Mat::from_fn(table.rows, table.columns, |row, column| table.at(row, column));
-    mat.singular_values().expect("the dense SVD converges")
-}
+use isvd_dist::svd::{Options, Orthonormalize, Prepared, Start, Svd, SvdError, decompose, decompose_on};
 
 fn decomposed(matrix: &Matrix, options: &Options) -> Svd {
     let on = |cluster| {
@@ -206,9 +200,9 @@ fn shards_are_the_rows_of_the_whole() {
         let options = Options::of_rank(3);
         for cluster in CLUSTERS {
             let whole = decompose(&matrix, &options, cluster).unwrap();
-            let (options, shape) = (options.clone(), matrix.shape());
-            let checked: Result<(), SvdError> = run(cluster, programs(&matrix), move |session| {
-                let triplets = decompose_on(session, shape, &options, &|_, _, _| ())?;
+            let prepared = Prepared::new(&matrix, &options).unwrap();
+            let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {
+                let triplets = decompose_on(session, &prepared, &|_, _, _| ())?;
                 for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {
                     for (place, row) in shard.rows().enumerate() {
                         assert_eq!(&shard.panel().row(place)[..3], dense.row(row));

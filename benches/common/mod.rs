@@ -2,4 +2,5 @@
 #![allow(dead_code)] // Each benchmark uses its own part.
 
 pub mod graphs;
+pub mod peer;
 pub mod timing;

@@ -5,11 +5,17 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use super::datasets::Datasets;
+use super::nodes::predict::Predict;
 use crate::config::{KEYS, shipped};
 use crate::engine;
 
 /// More threads than this in one process is a slip of the finger.
 const MOST_WORKERS: u64 = 1024;
+
+/// Reads a number of workers.
+pub(super) fn worker_count() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::<usize>::new().range(1..=MOST_WORKERS)
+}
 
 /// Truncated SVD of matrices that are never formed, over graphs: run an experiment and read how far to trust it.
 #[derive(Debug, Clone, Parser)]
@@ -25,7 +31,7 @@ pub struct Arguments {
     pub config: PathBuf,
 
     /// How many worker threads compute [default: all threads]. The results do not depend on it
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_WORKERS))]
+    #[arg(long, value_name = "N", value_parser = worker_count())]
     pub workers: Option<usize>,
 
     /// The folder that holds datasets [default: $ISVD_DATA, ./data, the user's cache folder]
@@ -63,6 +69,8 @@ pub struct Arguments {
 pub enum Command {
     /// List datasets, tell about one, or download some
     Datasets(Datasets),
+    /// Apply a trained classifier to its graph or to a new one
+    Predict(Predict),
 }
 
 /// How blocks travel, as the command line spells it.

@@ -3,14 +3,18 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::dataset::LoadError;
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
+use crate::dataset::{LoadError, NodeDataError};
 use crate::evaluate::{EvaluateError, Metric, RankError};
 use crate::finetune::TuneError;
+use crate::finetune::network::NetworkError;
 use crate::graph::GraphError;
+use crate::model::classifier::ClassifierError;
 use crate::model::embedding::ModelError;
+use crate::model::features::FeatureError;
 use crate::report::output::OutputError;
+use crate::report::saved::SavedError;
 use crate::svd::SvdError;
 
 /// Everything that can end a run early.
@@ -72,6 +76,55 @@ pub enum Error {
         /// Why.
         source: TuneError,
     },
+    /// The nodes cannot be classified as they are.
+    #[error("cannot classify the nodes of `{dataset}`")]
+    Nodes {
+        /// The dataset.
+        dataset: String,
+        /// Why.
+        source: Box<NodeDataError>,
+    },
+    /// The features cannot be made ready.
+    #[error("cannot use the features of `{dataset}`")]
+    Features {
+        /// The dataset.
+        dataset: String,
+        /// Why.
+        source: Box<FeatureError>,
+    },
+    /// No classifier could be fitted or applied.
+    #[error("cannot classify nodes")]
+    Classify(#[source] Box<ClassifierError>),
+    /// No network could be trained or asked.
+    #[error("cannot fine-tune the classifier")]
+    Network(#[source] Box<NetworkError>),
+    /// There is no model to apply.
+    #[error(transparent)]
+    Saved(Box<SavedError>),
+    /// The graph that a model was trained on has changed.
+    #[error(
+        "the graph has {found} nodes, and the model was trained on {expected}: give the new one with --graph and --features"
+    )]
+    OtherGraph {
+        /// Nodes of the graph.
+        found: usize,
+        /// Nodes of the one it was trained on.
+        expected: usize,
+    },
+    /// A model cannot leave its graph.
+    #[error("{}: the model uses vectors of its own graph and cannot be applied to another: train it with features.embedding = false", model.display())]
+    OwnEmbedding {
+        /// Where the model is.
+        model: PathBuf,
+    },
+    /// A label names a class that a model does not know.
+    #[error("the model knows no class `{class}`: it was trained on {known}")]
+    UnknownClass {
+        /// The class.
+        class: String,
+        /// Those that it knows.
+        known: String,
+    },
     /// There are no edges to update with.
     #[error(
         "`{dataset}` has no validation edges to update with: leave [update] out, or hold edges out with data.valid"
@@ -119,6 +172,19 @@ pub enum Error {
     },
 }
 
+/// Boxes what is large.
+macro_rules! boxed {
+    ($($source:ty => $variant:ident),*) => {
+        $(impl From<$source> for Error {
+            fn from(source: $source) -> Self {
+                Self::$variant(Box::new(source))
+            }
+        })*
+    };
+}
+
+boxed!(ClassifierError => Classify, NetworkError => Network, SavedError => Saved);
+
 impl Error {
     /// The exit code for something that went wrong while running.
     pub const FAILED: u8 = 1;
@@ -138,6 +204,7 @@ impl Error {
 
     /// The code that the process ends with.
     pub fn exit_code(&self) -> u8 {
+        use SvdError::{NoGram, RankTooLarge, RankZero};
         match self {
             Self::Config(_) | Self::DataFolder { .. } => Self::USAGE,
             Self::Catalog(error) | Self::Load(LoadError::Catalog(error)) => match error {
@@ -159,6 +226,19 @@ impl Error {
                 TuneError::NoEdges => Self::DATA,
                 _ => Self::FAILED,
             },
+            Self::Classify(source) => match source.as_ref() {
+                ClassifierError::Svd(RankTooLarge { .. } | RankZero | NoGram { .. }) => Self::USAGE,
+                ClassifierError::TooLargeToDrop { .. } => Self::USAGE,
+                ClassifierError::NoLabels | ClassifierError::OtherColumns { .. } => Self::DATA,
+                _ => Self::FAILED,
+            },
+            Self::Features { source, .. } => match source.as_ref() {
+                FeatureError::Svd(_) | FeatureError::Engine(_) => Self::FAILED,
+                _ => Self::DATA,
+            },
+            Self::Saved(_) | Self::Nodes { .. } | Self::OtherGraph { .. } => Self::DATA,
+            Self::OwnEmbedding { .. } | Self::UnknownClass { .. } => Self::DATA,
+            Self::Network(_) => Self::FAILED,
             Self::Graph { .. } | Self::NothingToAdd { .. } => Self::DATA,
             Self::Evaluate { source, .. } => match source {
                 EvaluateError::Empty { .. } => Self::DATA,

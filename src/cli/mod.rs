@@ -6,13 +6,15 @@
 mod arguments;
 mod datasets;
 mod error;
+mod links;
+mod nodes;
 mod request;
 mod run;
-mod stages;
 
 pub use arguments::{Arguments, Command};
 pub use datasets::Datasets;
 pub use error::{Error, print};
+pub use nodes::predict::Predict;
 pub use request::{Format, Request};
 pub use run::run;
 
@@ -20,6 +22,7 @@ pub use run::run;
 pub fn execute(arguments: Arguments) -> Result<(), Error> {
     match &arguments.command {
         Some(Command::Datasets(datasets)) => datasets.run(),
+        Some(Command::Predict(predict)) => predict.run(),
         None => run(&Request::new(arguments)?),
     }
 }

@@ -21,6 +21,8 @@ pub struct Request {
     pub format: Format,
     /// Whether progress is hidden even from a terminal.
     pub quiet: bool,
+    /// The entries of the config that were overridden.
+    pub set: Vec<String>,
 }
 
 /// What is printed on stdout.
@@ -40,20 +42,27 @@ impl Request {
         if let Some(seed) = seed {
             experiment = experiment.with_seed(seed);
         }
-        if let Some(path) = data.as_ref().filter(|path| !path.is_dir()) {
-            return Err(Error::DataFolder { path: path.clone() });
-        }
         Ok(Self {
             cluster: Cluster { workers: workers.unwrap_or_else(all_threads), transport: transport.into() },
-            data: data.or_else(|| env::var_os("ISVD_DATA").map(PathBuf::from)),
+            data: data_folder(data)?,
             out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),
             format: if json { Format::Json } else { Format::Table },
             quiet,
+            set,
             experiment,
         })
     }
 }
 
-fn all_threads() -> usize {
+/// The folder that holds datasets, if one is named.
+pub(super) fn data_folder(named: Option<PathBuf>) -> Result<Option<PathBuf>, Error> {
+    match named {
+        Some(path) if !path.is_dir() => Err(Error::DataFolder { path }),
+        Some(path) => Ok(Some(path)),
+        None => Ok(env::var_os("ISVD_DATA").map(PathBuf::from)),
+    }
+}
+
+pub(super) fn all_threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,13 +1,15 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use super::stages::{self, Outcome};
-use super::{Error, Format, Request};
-use crate::dataset::EdgeList;
+use super::nodes::NodeData;
+use super::{Error, Format, Request, links, nodes};
+use crate::config::NodeTask;
+use crate::dataset::{Dataset, EdgeList};
 use crate::graph::{Graph, Import};
 use crate::report::memory;
-use crate::report::metrics::{Metrics, Seconds};
-use crate::report::output::{Folder, Results};
+use crate::report::metrics::{Metrics, Seconds, Stage, merge};
+use crate::report::output::{Folder, ResultFile, Results};
+use crate::report::saved::prediction_files;
 use crate::report::table::Table;
 
 /// Loads, computes, evaluates, writes and prints.
@@ -16,28 +18,90 @@ pub fn run(request: &Request) -> Result<(), Error> {
     let experiment = &request.experiment;
     let start = Instant::now();
     let dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
-    let graph = graph_of(&dataset.graph, experiment.import, &dataset.name)?;
-    let load = start.elapsed().as_secs_f64();
-    let Outcome { embedding, stages, evaluate } = stages::run(request, &dataset, &graph)?;
-    let metrics = Metrics {
+    match &experiment.nodes {
+        None => predict_links(request, &folder, start, &dataset),
+        Some(task) => classify_nodes(request, task, &folder, start, dataset),
+    }
+}
+
+fn predict_links(request: &Request, folder: &Folder, start: Instant, dataset: &Dataset) -> Result<(), Error> {
+    let graph = graph_of(&dataset.graph, request.experiment.import, &dataset.name)?;
+    let mut clock = Clock::new(start);
+    let mut first = None;
+    let mut runs = Vec::new();
+    for experiment in request.experiment.runs() {
+        let outcome = links::run(request, &experiment, dataset, &graph)?;
+        clock.add(&outcome.stages, outcome.evaluate);
+        runs.push(outcome.stages);
+        first.get_or_insert(outcome.embedding);
+    }
+    let metrics = metrics(request, dataset, runs, clock);
+    let files = first.as_ref().map(ResultFile::of_embedding).unwrap_or_default();
+    folder.write(Results { metrics: &metrics, ids: &dataset.ids, files })?;
+    show(&metrics, request.format, folder)
+}
+
+fn classify_nodes(
+    request: &Request,
+    task: &NodeTask,
+    folder: &Folder,
+    start: Instant,
+    dataset: Dataset,
+) -> Result<(), Error> {
+    let data = NodeData::new(dataset, request.experiment.import, task)?;
+    let mut clock = Clock::new(start);
+    let mut first = None;
+    let mut runs = Vec::new();
+    for experiment in request.experiment.runs() {
+        let outcome = nodes::run(request, &experiment, &data)?;
+        clock.add(&outcome.stages, outcome.evaluate);
+        runs.push(outcome.stages);
+        first.get_or_insert((outcome.model, outcome.probabilities));
+    }
+    let metrics = metrics(request, &data.dataset, runs, clock);
+    let mut files = Vec::new();
+    if let Some((model, probabilities)) = &first {
+        files = model.files();
+        files.extend(prediction_files(probabilities, &data.dataset.classes, &data.dataset.ids));
+    }
+    folder.write(Results { metrics: &metrics, ids: &data.dataset.ids, files })?;
+    show(&metrics, request.format, folder)
+}
+
+/// Where the time went.
+struct Clock {
+    start: Instant,
+    seconds: Seconds,
+}
+
+impl Clock {
+    /// Everything is loaded.
+    fn new(start: Instant) -> Self {
+        Self { start, seconds: Seconds { load: start.elapsed().as_secs_f64(), ..Seconds::default() } }
+    }
+
+    /// A run is over.
+    fn add(&mut self, stages: &[Stage], evaluate: f64) {
+        self.seconds.train += stages.iter().map(|stage| stage.seconds).sum::<f64>();
+        self.seconds.evaluate += evaluate;
+    }
+}
+
+fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: Clock) -> Metrics {
+    let experiment = &request.experiment;
+    Metrics {
         config: experiment.name.clone(),
-        dataset: dataset.name,
+        dataset: dataset.name.clone(),
         nodes: dataset.graph.nodes,
         edges: dataset.graph.edges.len(),
         workers: request.cluster.workers,
         processes: 1,
         seed: experiment.seed,
-        seconds: Seconds {
-            load,
-            train: stages.iter().map(|stage| stage.seconds).sum(),
-            evaluate,
-            total: start.elapsed().as_secs_f64(),
-        },
-        stages,
+        seeds: Some(runs.len()).filter(|&runs| runs > 1),
+        stages: merge(runs),
+        seconds: Seconds { total: clock.start.elapsed().as_secs_f64(), ..clock.seconds },
         peak_memory_bytes: memory::peak_bytes(),
-    };
-    folder.write(Results { metrics: &metrics, embedding: &embedding, ids: &dataset.ids })?;
-    show(&metrics, request.format, &folder)
+    }
 }
 
 /// The graph of an edge list.
@@ -45,12 +109,17 @@ pub(super) fn graph_of(edges: &EdgeList, import: Import, dataset: &str) -> Resul
     Graph::from_edges(edges, import).map_err(|source| Error::Graph { dataset: dataset.to_owned(), source })
 }
 
-/// Prints the figures. A reader who has seen enough (`| head`) is not an error.
+/// Prints the figures.
 fn show(metrics: &Metrics, format: Format, folder: &Folder) -> Result<(), Error> {
     let text = match format {
         Format::Table => Ok(Table { metrics, folder: folder.path() }.to_string()),
         Format::Json => metrics.to_json().map_err(io::Error::from),
     };
+    print(text, folder)
+}
+
+/// Prints on stdout what is in a folder already. A reader who has seen enough (`| head`) is not an error.
+pub(super) fn print(text: io::Result<String>, folder: &Folder) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     let printed = text.and_then(|text| {
         stdout.write_all(text.as_bytes())?;

@@ -1,4 +1,6 @@
+use super::nodes::LearnFrom;
 use crate::evaluate::Metric;
+use crate::model::classifier::Targets;
 use crate::model::embedding::Normalize;
 
 /// The seed of the start block.
@@ -33,3 +35,37 @@ pub const DEFAULT_WARM_START: bool = true;
 pub const DEFAULT_VALID: f64 = 0.05;
 /// The fraction of a user's own edges that is held out for the final figure.
 pub const DEFAULT_TEST: f64 = 0.1;
+/// How many times an experiment runs.
+pub const DEFAULT_SEEDS: usize = 1;
+/// Whether embeddings are put beside the features.
+pub const DEFAULT_EMBEDDED: bool = false;
+/// How many steps features travel.
+pub const DEFAULT_LAYERS: usize = 2;
+/// Whether known labels are input to the classifier.
+pub const DEFAULT_LABEL_REUSE: bool = false;
+/// Whether the classifier learns from a copy of M without labels too.
+pub const DEFAULT_LABEL_DROPOUT: bool = false;
+/// How many copies of M with entries dropped the classifier learns from too.
+pub const DEFAULT_DROPOUT_COPIES: usize = 0;
+/// The fraction that such a copy drops.
+pub const DEFAULT_DROPOUT_RATE: f64 = 0.5;
+/// What is fitted for the class of a node and for the others.
+pub const DEFAULT_TARGETS: Targets = Targets { hit: 1.0, miss: 0.0 };
+/// Singular values below this many times the largest count as zero.
+pub const DEFAULT_CUT: f64 = 1e-6;
+/// Whose labels the classifier learns from.
+pub const DEFAULT_LEARN_FROM: LearnFrom = LearnFrom::Train;
+/// Epochs of fine-tuning at each learning rate.
+pub const DEFAULT_NETWORK_EPOCHS: &[usize] = &[7, 8];
+/// The learning rates of fine-tuning.
+pub const DEFAULT_LEARNING_RATES: &[f64] = &[1e-3, 1e-4];
+/// Nodes in a batch of fine-tuning.
+pub const DEFAULT_NETWORK_BATCH: usize = 500;
+/// The fraction of the inputs of a layer that fine-tuning drops.
+pub const DEFAULT_NETWORK_DROPOUT: f64 = 0.25;
+/// The weight of the squared weights in the loss of fine-tuning.
+pub const DEFAULT_WEIGHT_DECAY: f64 = 1e-5;
+/// The fraction of a user's own labelled nodes for choosing settings.
+pub const DEFAULT_VALID_NODES: f64 = 0.2;
+/// The fraction of a user's own labelled nodes for the final figure.
+pub const DEFAULT_TEST_NODES: f64 = 0.2;

@@ -113,6 +113,16 @@ pub enum ConfigError {
         /// The keys.
         keys: [&'static str; 2],
     },
+    /// Two keys whose values do not fit each other.
+    #[error("{config}: `{}` and `{}` do not go together: {rule}", keys[0], keys[1])]
+    Disagreement {
+        /// The config.
+        config: String,
+        /// The keys.
+        keys: [&'static str; 2],
+        /// What must hold.
+        rule: &'static str,
+    },
     /// A key that every config needs.
     #[error("{config}: `{key}` is missing: expected {expected}")]
     Missing {

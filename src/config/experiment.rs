@@ -4,12 +4,13 @@ use std::path::Path;
 use super::defaults::*;
 use super::entries::Entries;
 use super::error::ConfigError;
+use super::nodes::NodeTask;
 use super::scalar::{self, Scalar};
-use super::{keys, shipped};
+use super::{keys, nodes, shipped};
 use crate::dataset::format::EdgeOptions;
 use crate::dataset::{EdgeFile, Holdout, Source};
 use crate::evaluate::{Metric, RankSearch};
-use crate::graph::Import;
+use crate::graph::{Duplicates, Import, SelfLoops};
 use crate::model::embedding::{self, Walks};
 use crate::{finetune, svd};
 
@@ -18,6 +19,8 @@ use crate::{finetune, svd};
 pub struct Experiment {
     /// The config's name: of the file without its ending, or of the shipped config.
     pub name: String,
+    /// Its text.
+    pub text: String,
     /// The graph.
     pub dataset: Source,
     /// The seed of all random numbers.
@@ -32,6 +35,10 @@ pub struct Experiment {
     pub finetune: Option<finetune::Options>,
     /// How the graph is embedded again with the validation edges, if it is.
     pub update: Option<Update>,
+    /// How nodes are classified, if that is the task.
+    pub nodes: Option<NodeTask>,
+    /// How many runs there are, with the seeds from `seed` on.
+    pub seeds: usize,
     /// The figures to compute; at least one.
     pub metrics: Vec<Metric>,
 }
@@ -76,20 +83,26 @@ impl Experiment {
         }
         let dataset = source(&entries, file)?;
         let seed = entries.get(&keys::SEED, seed)?.unwrap_or(DEFAULT_SEED);
+        let nodes = nodes::task(&entries, file, seed)?;
         Ok(Self {
             name: name.to_owned(),
+            text: text.to_owned(),
             dataset,
             seed,
-            import: Import {
-                duplicates: entries.choice(&keys::DUPLICATES, scalar::DUPLICATES)?.unwrap_or_default(),
-                self_loops: entries.choice(&keys::SELF_LOOPS, scalar::SELF_LOOPS)?.unwrap_or_default(),
-            },
+            import: import(&entries, nodes.is_some())?,
             embedding: embedding(&entries, seed)?,
             rank_search: rank_search(&entries)?,
             finetune: finetune(&entries, seed)?,
             update: update(&entries)?,
+            nodes,
+            seeds: entries.count(&keys::SEEDS, 1..=1000)?.unwrap_or(DEFAULT_SEEDS),
             metrics: entries.get(&keys::METRICS, metrics)?.unwrap_or_else(|| DEFAULT_METRICS.to_vec()),
         })
+    }
+
+    /// One experiment a seed.
+    pub fn runs(&self) -> impl Iterator<Item = Self> + '_ {
+        (0..self.seeds as u64).map(|run| self.clone().with_seed(self.seed.wrapping_add(run)))
     }
 
     /// The same experiment with another seed.
@@ -98,6 +111,9 @@ impl Experiment {
         self.embedding.svd.seed = seed;
         if let Some(finetune) = &mut self.finetune {
             finetune.seed = seed;
+        }
+        if let Some(nodes) = &mut self.nodes {
+            nodes.set_seed(seed);
         }
         self
     }
@@ -115,10 +131,14 @@ fn source(entries: &Entries, file: &str) -> Result<Source, ConfigError> {
         weights: entries.choice(&keys::WEIGHTS, scalar::WEIGHTS)?.unwrap_or_default(),
         ..EdgeOptions::default()
     };
-    let holdout = Holdout { valid: fraction(&keys::VALID, DEFAULT_VALID)?, test: fraction(&keys::TEST, DEFAULT_TEST)? };
+    let nodes = nodes::files(entries, file)?;
+    let holdout = match &nodes {
+        Some(_) => Holdout::default(),
+        None => Holdout { valid: fraction(&keys::VALID, DEFAULT_VALID)?, test: fraction(&keys::TEST, DEFAULT_TEST)? },
+    };
     match (named, own) {
         (Some(named), None) => Ok(named),
-        (None, Some(path)) => Ok(Source::Edges(EdgeFile { path: path.into(), options, holdout })),
+        (None, Some(path)) => Ok(Source::Edges(EdgeFile { path: path.into(), options, holdout, nodes })),
         (Some(_), Some(_)) => {
             Err(ConfigError::Contradiction { config: file.to_owned(), keys: [keys::DATASET.path, keys::PATH.path] })
         }
@@ -130,11 +150,23 @@ fn source(entries: &Entries, file: &str) -> Result<Source, ConfigError> {
     }
 }
 
-fn text(value: &Scalar) -> Option<String> {
+pub(super) fn text(value: &Scalar) -> Option<String> {
     match value {
         Scalar::Text(text) if !text.is_empty() => Some(text.clone()),
         _ => None,
     }
+}
+
+/// How edges become a graph; for classifying nodes an edge is there or not, and every node has a loop anyway.
+fn import(entries: &Entries, is_for_nodes: bool) -> Result<Import, ConfigError> {
+    let default = match is_for_nodes {
+        false => Import::default(),
+        true => Import { duplicates: Duplicates::Once, self_loops: SelfLoops::Drop },
+    };
+    Ok(Import {
+        duplicates: entries.choice(&keys::DUPLICATES, scalar::DUPLICATES)?.unwrap_or(default.duplicates),
+        self_loops: entries.choice(&keys::SELF_LOOPS, scalar::SELF_LOOPS)?.unwrap_or(default.self_loops),
+    })
 }
 
 fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigError> {
@@ -211,14 +243,14 @@ fn update(entries: &Entries) -> Result<Option<Update>, ConfigError> {
     Ok(entries.has_table("update").then_some(update))
 }
 
-fn list<T>(value: &Scalar, read: impl Fn(&Scalar) -> Option<T>) -> Option<Vec<T>> {
+pub(super) fn list<T>(value: &Scalar, read: impl Fn(&Scalar) -> Option<T>) -> Option<Vec<T>> {
     match value {
         Scalar::List(values) if !values.is_empty() => values.iter().map(read).collect(),
         _ => None,
     }
 }
 
-fn count(value: &Scalar) -> Option<usize> {
+pub(super) fn count(value: &Scalar) -> Option<usize> {
     match *value {
         Scalar::Integer(count) if count > 0 => u32::try_from(count).ok().map(|count| count as usize),
         _ => None,
@@ -234,7 +266,7 @@ fn walk_weights(value: &Scalar) -> Option<Vec<f64>> {
     (weights.len() <= MOST_STEPS as usize).then_some(weights)
 }
 
-fn boolean(value: &Scalar) -> Option<bool> {
+pub(super) fn boolean(value: &Scalar) -> Option<bool> {
     match *value {
         Scalar::Boolean(value) => Some(value),
         _ => None,

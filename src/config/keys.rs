@@ -1,5 +1,7 @@
 //! Every key there is.
 
+mod nodes;
+
 use super::defaults::*;
 use super::error::Hint;
 use super::scalar;
@@ -7,6 +9,8 @@ use crate::dataset::format::{IdKind, Weights};
 use crate::evaluate::{Metric, RankSearch};
 use crate::graph::{Duplicates, SelfLoops};
 use crate::svd;
+
+pub(super) use nodes::*;
 
 /// A key of a config: what it is, what it accepts, and what it is when nobody sets it.
 #[derive(Debug, Clone, Copy)]
@@ -28,17 +32,22 @@ impl Key {
 }
 
 /// The tables that hold keys.
-pub(super) const TABLES: &[&str] = &["data", "embedding", "finetune", "update", "evaluate"];
+pub(super) const TABLES: &[&str] =
+    &["data", "embedding", "finetune", "update", "features", "classifier", "network", "evaluate"];
 
 /// Every key, in the order in which people read them.
 pub const KEYS: &[Key] = &[
     DATASET,
     SEED,
+    SEEDS,
     PATH,
     DIRECTED,
     IDS,
     WEIGHTS,
     HEADER,
+    FEATURE_FILE,
+    LABEL_FILE,
+    TRAIN,
     VALID,
     TEST,
     DUPLICATES,
@@ -65,6 +74,29 @@ pub const KEYS: &[Key] = &[
     UPDATE_EDGES,
     WARM_START,
     UPDATE_ITERATIONS,
+    EMBEDDED,
+    COMPONENTS,
+    LAYERS,
+    LABEL_REUSE,
+    CLASSIFIER_ROWS,
+    CLASSIFIER_RANK,
+    CLASSIFIER_OVERSAMPLE,
+    CLASSIFIER_ITERATIONS,
+    CLASSIFIER_METHOD,
+    TARGETS,
+    CUT,
+    LABEL_DROPOUT,
+    DROPOUT_COPIES,
+    DROPOUT_RATE,
+    PASSES,
+    LEARN_FROM,
+    NETWORK_EPOCHS,
+    LEARNING_RATES,
+    NETWORK_BATCH,
+    FANOUTS,
+    NETWORK_DROPOUT,
+    WEIGHT_DECAY,
+    NETWORK_LEARN_FROM,
     METRICS,
 ];
 
@@ -107,15 +139,16 @@ pub(super) const HEADER: Key = Key {
 };
 pub(super) const VALID: Key = Key {
     path: "data.valid",
-    about: "the fraction of the edges of data.path to hold out for choosing settings",
-    accepts: "a number from 0 to 0.5",
-    default: || Some(DEFAULT_VALID.to_string()),
+    about: "what to hold out for choosing settings: a fraction of the edges of data.path; with labels, a fraction of the \
+            nodes that have one, or a file of nodes",
+    accepts: "a number from 0 to 0.5; with data.labels also the path of a file",
+    default: || Some(format!("{DEFAULT_VALID}, {DEFAULT_VALID_NODES} of the nodes")),
 };
 pub(super) const TEST: Key = Key {
     path: "data.test",
-    about: "the fraction of the edges of data.path to hold out for the final figure",
-    accepts: "a number from 0 to 0.5",
-    default: || Some(DEFAULT_TEST.to_string()),
+    about: "what to hold out for the final figure; as data.valid",
+    accepts: "a number from 0 to 0.5; with data.labels also the path of a file",
+    default: || Some(format!("{DEFAULT_TEST}, {DEFAULT_TEST_NODES} of the nodes")),
 };
 pub(super) const SEED: Key = Key {
     path: "seed",
@@ -258,7 +291,7 @@ pub(super) const TOLERANCE: Key = Key {
 pub(super) const METHOD: Key = Key {
     path: "embedding.method",
     about: "the algorithm",
-    accepts: "\"subspace\"",
+    accepts: "\"subspace\", \"gram\" or \"auto\"",
     default: || scalar::name_of(scalar::METHOD, svd::Method::default()),
 };
 pub(super) const ORTHONORMALIZE: Key = Key {
@@ -337,9 +370,12 @@ mod tests {
         ] {
             assert_eq!(hint(path), Hint::Nearest(expected), "{path}");
         }
-        let top = Hint::Known(vec!["dataset", "seed", "data", "embedding", "finetune", "update", "evaluate"]);
-        assert_eq!(hint("classifier"), top);
-        assert_eq!(hint("classifier.layers"), top);
+        let known = ["dataset", "seed", "seeds"].iter().chain(TABLES).copied().collect();
+        let top = Hint::Known(known);
+        assert_eq!(hint("kubernetes"), top);
+        assert_eq!(hint("kubernetes.pods"), top);
+        assert_eq!(hint("clasifier"), Hint::Nearest("classifier"));
+        assert_eq!(hint("classifier.layer"), Hint::Nearest("layers"));
         assert_eq!(hint("evaluate.frobnicate"), Hint::Known(vec!["metrics"]));
     }
 }

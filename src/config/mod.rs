@@ -10,6 +10,7 @@ mod entries;
 mod error;
 mod experiment;
 mod keys;
+mod nodes;
 mod scalar;
 pub mod shipped;
 
@@ -20,3 +21,4 @@ pub use defaults::{
 pub use error::{ConfigError, Hint, Place};
 pub use experiment::Experiment;
 pub use keys::{KEYS, Key};
+pub use nodes::{LearnFrom, NodeTask};

@@ -4,8 +4,10 @@ use std::fmt;
 
 use toml::de::DeValue;
 
+use super::nodes::LearnFrom;
 use crate::dataset::format::{IdKind, Weights};
 use crate::graph::{Duplicates, SelfLoops};
+use crate::model::classifier::Rows;
 use crate::model::embedding::Normalize;
 use crate::svd::{Method, Orthonormalize};
 
@@ -22,7 +24,11 @@ pub(super) const SELF_LOOPS: Names<SelfLoops> = &[("keep", SelfLoops::Keep), ("d
 /// The one kernel, and the one set of edges, that there is so far.
 pub(super) const KERNEL: Names<()> = &[("gaussian", ())];
 pub(super) const UPDATE_EDGES: Names<()> = &[("valid", ())];
-pub(super) const METHOD: Names<Method> = &[("subspace", Method::Subspace)];
+pub(super) const METHOD: Names<Method> =
+    &[("subspace", Method::Subspace), ("gram", Method::Gram), ("auto", Method::Auto)];
+pub(super) const ROWS: Names<Rows> = &[("labelled", Rows::Labelled), ("all", Rows::All)];
+pub(super) const LEARN_FROM: Names<LearnFrom> =
+    &[("train", LearnFrom::Train), ("train+valid", LearnFrom::TrainAndValid)];
 pub(super) const ORTHONORMALIZE: Names<Orthonormalize> =
     &[("cholesky", Orthonormalize::Cholesky), ("qr", Orthonormalize::Qr)];
 

@@ -28,6 +28,14 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "hepth-best-rank", text: include_str!("../../configs/hepth-best-rank.toml") },
     Shipped { name: "astroph-best-rank", text: include_str!("../../configs/astroph-best-rank.toml") },
     Shipped { name: "ddi", text: include_str!("../../configs/ddi.toml") },
+    Shipped { name: "nodes", text: include_str!("../../configs/nodes.toml") },
+    Shipped { name: "cora", text: include_str!("../../configs/cora.toml") },
+    Shipped { name: "cora-dropout", text: include_str!("../../configs/cora-dropout.toml") },
+    Shipped { name: "citeseer", text: include_str!("../../configs/citeseer.toml") },
+    Shipped { name: "citeseer-dropout", text: include_str!("../../configs/citeseer-dropout.toml") },
+    Shipped { name: "pubmed", text: include_str!("../../configs/pubmed.toml") },
+    Shipped { name: "pubmed-dropout", text: include_str!("../../configs/pubmed-dropout.toml") },
+    Shipped { name: "arxiv", text: include_str!("../../configs/arxiv.toml") },
 ];
 
 /// The text of the config called `name`.

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::{Dataset, EdgeList, Ids, LinkSplit};
+use super::{Dataset, EdgeList, Ids, LinkSplit, NodeSplit};
 
 /// The name by which a config asks for this dataset.
 pub const NAME: &str = "demo";
@@ -21,6 +21,12 @@ pub const TEST_EDGES: usize = 6_000;
 pub const COMMUNITIES: usize = 20;
 /// How many features each node carries.
 pub const FEATURES: usize = 32;
+/// How many nodes of each community are there to learn from.
+pub const TRAINING_NODES: usize = 20;
+/// How many nodes are there for choosing settings.
+pub const VALID_NODES: usize = 500;
+/// How many nodes are there for the final figure.
+pub const TEST_NODES: usize = 1_000;
 
 const SEED: u64 = 0x1517_2021;
 /// The share of edges that stay inside a community.
@@ -53,6 +59,8 @@ pub fn demo() -> Dataset {
         test: Some(LinkSplit { edges: split.test, non_edges: test_non_edges }),
         features: Some(features(&communities)),
         feature_count: FEATURES,
+        classes: (0..COMMUNITIES).map(|community| format!("community {community}")).collect(),
+        node_split: Some(node_split(&communities)),
         labels: Some(communities),
         ids: Ids::names((0..NODES).map(|node| format!("n{node}"))),
         ..Dataset::default()
@@ -155,6 +163,27 @@ fn features(communities: &[u32]) -> Vec<f32> {
         features.extend(centroid.iter().map(|mean| (mean + FEATURE_NOISE * random.normal()) as f32));
     }
     features
+}
+
+/// As many training nodes of each community, and some of the others, all at random.
+fn node_split(communities: &[u32]) -> NodeSplit {
+    let mut random = Random::new(6);
+    let mut nodes: Vec<u32> = (0..NODES as u32).collect();
+    for last in (1..NODES).rev() {
+        nodes.swap(last, random.below(last + 1));
+    }
+    let mut wanted = [TRAINING_NODES; COMMUNITIES];
+    let (mut train, mut others): (Vec<u32>, Vec<u32>) = nodes.into_iter().partition(|&node| {
+        let wanted = &mut wanted[communities[node as usize] as usize];
+        let learn = *wanted > 0;
+        *wanted -= usize::from(learn);
+        learn
+    });
+    others.truncate(VALID_NODES + TEST_NODES);
+    let mut test = others.split_off(VALID_NODES);
+    let mut valid = others;
+    [&mut train, &mut valid, &mut test].into_iter().for_each(|part| part.sort_unstable());
+    NodeSplit { train, valid, test }
 }
 
 fn ordered(a: u32, b: u32) -> (u32, u32) {
@@ -267,6 +296,17 @@ mod tests {
         let labels = demo.labels.unwrap();
         assert_eq!(labels.len(), NODES);
         assert_eq!(labels.into_iter().collect::<HashSet<_>>().len(), COMMUNITIES);
+        assert_eq!((demo.classes.len(), demo.classes[7].as_str()), (COMMUNITIES, "community 7"));
+    }
+
+    #[test]
+    fn nodes_are_split_as_stated() {
+        let demo = demo();
+        crate::dataset::check_nodes(&demo).unwrap();
+        let (split, labels) = (demo.node_split.unwrap(), demo.labels.unwrap());
+        assert_eq!((split.valid.len(), split.test.len()), (VALID_NODES, TEST_NODES));
+        let learnt = |class| split.train.iter().filter(|&&node| labels[node as usize] == class).count();
+        assert!((0..COMMUNITIES as u32).all(|class| learnt(class) == TRAINING_NODES));
     }
 
     #[test]

@@ -103,6 +103,16 @@ impl Ids {
         }
     }
 
+    /// Whether ids are names rather than numbers.
+    pub(crate) fn are_names(&self) -> bool {
+        matches!(self.0, Kind::Names(_))
+    }
+
+    /// Whether ids are consecutive numbers.
+    pub(crate) fn are_counted(&self) -> bool {
+        matches!(self.0, Kind::Counted { .. })
+    }
+
     /// All ids, row after row.
     pub fn iter(&self) -> impl Iterator<Item = Cow<'_, str>> {
         (0..self.len()).filter_map(|row| self.get(row))

@@ -8,10 +8,12 @@ pub mod fetch;
 pub mod format;
 mod holdout;
 mod ids;
+mod nodes;
 mod source;
 
 pub use holdout::{Held, Holdout, HoldoutError, hold_out};
 pub use ids::Ids;
+pub use nodes::{FractionsError, NodeDataError, NodeFiles, NodeSplitFrom, SplitPart, check_nodes};
 pub use source::{EdgeFile, LoadError, Source, UnknownDataset};
 
 /// Edges as they were read: node numbers are rows, `0..nodes`.
@@ -84,6 +86,8 @@ pub struct Dataset {
     pub feature_count: usize,
     /// One class a node, or [`UNLABELLED`].
     pub labels: Option<Vec<u32>>,
+    /// The name of each class, by its number; empty without labels.
+    pub classes: Vec<String>,
     /// Nodes to classify.
     pub node_split: Option<NodeSplit>,
     /// The year of each node.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use super::catalog::{self, CatalogError, ENTRIES, Entry};
 use super::format::{EdgeOptions, FormatError, OgbOptions, read_asymproj, read_edges, read_ogb, read_planetoid};
 use super::holdout::{Held, Holdout, HoldoutError, hold_out};
+use super::nodes::{self, FractionsError, NodeDataError, NodeFiles};
 use super::{Dataset, demo};
 
 /// A dataset that an experiment can name.
@@ -26,15 +27,17 @@ pub enum Source {
     Edges(EdgeFile),
 }
 
-/// A graph in one file, and what to hold out of it.
+/// A graph in one file, and what to hold out of it or what its nodes carry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EdgeFile {
     /// The file.
     pub path: PathBuf,
     /// How to read it.
     pub options: EdgeOptions,
-    /// What to hold out.
+    /// What to hold out; nothing is when nodes carry something, because all edges help to classify them.
     pub holdout: Holdout,
+    /// What the nodes carry, for classification.
+    pub nodes: Option<NodeFiles>,
 }
 
 /// A name that no dataset has.
@@ -63,6 +66,12 @@ pub enum LoadError {
         /// Why.
         source: HoldoutError,
     },
+    /// No nodes can be drawn in these parts.
+    #[error(transparent)]
+    Fractions(#[from] FractionsError),
+    /// It lacks what a classifier needs.
+    #[error(transparent)]
+    Nodes(#[from] NodeDataError),
 }
 
 impl Source {
@@ -73,7 +82,7 @@ impl Source {
     }
 
     /// Makes or reads the dataset. `folder` is where datasets of the catalog are looked for first; `seed` chooses the edges
-    /// that are held out of a user's own graph.
+    /// that are held out of a user's own graph, or its training nodes.
     pub fn load(&self, folder: Option<&Path>, seed: u64) -> Result<Dataset, LoadError> {
         match self {
             Self::Demo => Ok(demo::demo()),
@@ -84,6 +93,9 @@ impl Source {
                     catalog::Layout::Planetoid => read_planetoid(&folder, entry.name)?,
                     catalog::Layout::Ogb => read_ogb(&folder, entry.name, &OgbOptions::default())?,
                 })
+            }
+            Self::Edges(EdgeFile { path, options, nodes: Some(nodes), .. }) => {
+                Ok(Dataset { name: self.to_string(), ..nodes::load(path, options, nodes, seed)? })
             }
             Self::Edges(file) => {
                 let read = read_edges(&file.path, &file.options)?;

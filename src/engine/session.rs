@@ -86,6 +86,10 @@ impl<'a> Session<'a> {
         }
     }
 
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// This worker's number.
     pub fn worker(&self) -> usize {
         self.context.worker
@@ -106,7 +110,12 @@ impl<'a> Session<'a> {
         if x.cols() == 0 {
             return self.context.shard(output_rows, 0, |_, _| Ok(()));
         }
-        match self.turn(|session| &mut session.programs[program].1, Payload::Shard(x.clone()))? {
+        self.run_program(program, x.clone())
+    }
+
+    /// One epoch of a program.
+    pub(super) fn run_program(&mut self, program: usize, input: Shard) -> Result<Shard, EngineError> {
+        match self.turn(|session| &mut session.programs[program].1, Payload::Shard(input))? {
             Payload::Shard(shard) => Ok(shard),
             _ => Err(self.nothing_came("a product")),
         }
@@ -229,7 +238,7 @@ impl<'a> Session<'a> {
         self.was_stopped
     }
 
-    fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
+    pub(super) fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
         let payload = self.turn(|session| &mut session.reduce, Payload::Partial(Arc::new(partial)))?;
         let Payload::Reduced(reduced) = payload else { return Err(self.nothing_came(what)) };
         // Everybody has the same sums, so everybody sees the same overflow.

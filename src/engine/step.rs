@@ -10,6 +10,7 @@ use super::layout::{Layout, Layouts};
 use super::multiply::{Add, Rows, Scaling, Scratch, multiply_tiles};
 use super::parcel::{Partial, Payload, Reduced, Whole};
 use super::shard::{Pool, Shard};
+use super::stored::{load, stored_rows};
 use super::tree::{Combine, Tree};
 use crate::kernel::panel::{Panel, PanelMut, stride};
 use crate::kernel::{columns, elementwise, gemm};
@@ -98,8 +99,11 @@ pub(super) fn reads(step: &Step) -> Vec<(Value, Access)> {
         Action::Project { input, .. } | Action::ColumnSums { input } => vec![(*input, Access::Local)],
         Action::Spread { input, .. } | Action::RankOne { input, .. } => vec![(*input, Access::Reduced)],
         // A sum of nothing still has to be told how many columns it has.
-        Action::Combine { terms } if terms.is_empty() => vec![(Value::INPUT, Access::Local)],
-        Action::Combine { terms } => terms.iter().map(|term| (term.value, Access::Local)).collect(),
+        Action::Combine { terms, like } if terms.is_empty() => vec![(*like, Access::Local)],
+        // What is stored waits for nothing but the start.
+        Action::Stored { .. } => vec![(Value::INPUT, Access::Local)],
+        Action::Beside { values } => values.iter().map(|value| (*value, Access::Local)).collect(),
+        Action::Combine { terms, .. } => terms.iter().map(|term| (term.value, Access::Local)).collect(),
         Action::Arrange { pieces } => pieces.iter().map(|piece| (piece.value, Access::Whole)).collect(),
     };
     let add = step.action.epilogue().and_then(|epilogue| epilogue.add.as_ref());
@@ -167,22 +171,24 @@ pub(super) fn compute(
                 Ok(())
             })?
         }
-        Action::Dense { matrix, input, epilogue, .. } => {
+        Action::Dense { matrix, mask, input, epilogue, .. } => {
+            let masked = &mut Vec::new();
             let x = inputs.whole(*input);
             let gathered = together(&x.rows());
             let g = Panel::new(x.total_rows, x.cols, &gathered);
             context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
-                gemm::dense_multiply(matrix.row_range(rows.clone()), g, out.reborrow());
+                gemm::dense_multiply(stored_rows(matrix, *mask, rows.clone(), masked), g, out.reborrow());
                 finish(epilogue, &inputs, rows, out);
                 Ok(())
             })?
         }
-        Action::Project { matrix, input, .. } => {
+        Action::Project { matrix, mask, input, .. } => {
+            let masked = &mut Vec::new();
             let x = inputs.shard(*input);
             let (width, cols) = (matrix.columns(), x.cols());
             let scratch = &mut *context.dense_scratch.borrow_mut();
             let partial = context.partial(matrix.rows(), Combine::Sum, width * cols, cols, |rows, sums| {
-                let tile = matrix.row_range(rows.clone());
+                let tile = stored_rows(matrix, *mask, rows.clone(), masked);
                 gemm::dense_transpose_multiply(tile, width, x.panel_of(rows), sums, scratch);
             });
             return Ok(Payload::Partial(partial.into()));
@@ -199,7 +205,7 @@ pub(super) fn compute(
             context.shard_by_tiles(step.rows, whole.cols, |rows, mut out| {
                 for (row, number) in rows.clone().enumerate() {
                     let source = &whole.values[number * whole.cols..][..whole.cols];
-                    write_row(source, out.row_mut(row));
+                    write_row(source, &mut out, row);
                 }
                 finish(epilogue, &inputs, rows, out);
                 Ok(())
@@ -209,14 +215,14 @@ pub(super) fn compute(
             let sums = inputs.reduced(*input);
             context.shard_by_tiles(step.rows, sums.cols, |rows, mut out| {
                 for row in 0..rows.len() {
-                    write_row(&sums.values, out.row_mut(row));
+                    write_row(&sums.values, &mut out, row);
                 }
                 finish(epilogue, &inputs, rows, out);
                 Ok(())
             })?
         }
-        Action::Combine { terms } => {
-            let cols = inputs.shard(terms.first().map_or(Value::INPUT, |term| term.value)).cols();
+        Action::Combine { terms, like } => {
+            let cols = inputs.shard(terms.first().map_or(*like, |term| term.value)).cols();
             context.shard_by_tiles(step.rows, cols, |rows, out| {
                 let terms: Vec<_> = terms.iter().map(|term| kernel_term(term, &inputs, &rows)).collect();
                 elementwise::combine(&terms, out);
@@ -230,6 +236,16 @@ pub(super) fn compute(
                 arrange(pieces, &sources, rows, out.data_mut(), stride(cols));
                 Ok(())
             })?
+        }
+        Action::Stored { source, .. } => {
+            context.shard_by_tiles(step.rows, source.columns(step.rows), |rows, out| {
+                load(source, rows, out);
+                Ok(())
+            })?
+        }
+        Action::Beside { values } => {
+            let parts: Vec<&Shard> = values.iter().map(|value| inputs.shard(*value)).collect();
+            context.beside(step.rows, &parts)?
         }
     };
     Ok(Payload::Shard(shard))
@@ -257,8 +273,10 @@ fn finish(epilogue: &Epilogue, inputs: &Inputs<'_>, rows: Range<usize>, out: Pan
     elementwise::scale_and_add(epilogue.alpha as f32, left, add, out);
 }
 
-/// Rounds a row of sums into a panel; the padding is zero.
-fn write_row(source: &[f64], row: &mut [f32]) {
+/// Rounds a row of sums into a panel. The padding becomes zero too: a recycled buffer holds anything.
+fn write_row(source: &[f64], out: &mut PanelMut<'_>, row: usize) {
+    let stride = out.stride();
+    let row = &mut out.data_mut()[row * stride..(row + 1) * stride];
     row[source.len()..].fill(0.0);
     row.iter_mut().zip(source).for_each(|(out, &value)| *out = value as f32);
 }

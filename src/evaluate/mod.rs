@@ -2,6 +2,7 @@
 //!
 //! Every figure is a fraction, computed from whole counts, so it does not depend on the order of the pairs.
 
+mod accuracy;
 mod hits;
 mod metric;
 mod precision;
@@ -9,6 +10,7 @@ mod rank;
 mod reciprocal;
 mod roc;
 
+pub use accuracy::{accuracy, best_class};
 pub use hits::hits_at;
 pub use metric::{Metric, UnknownMetric};
 pub use precision::average_precision;

@@ -22,6 +22,11 @@ impl Adam {
         Self { learning_rate, steps: 0, means: vec![0.0; parameters], squares: vec![0.0; parameters] }
     }
 
+    /// Changes the longest step of a parameter; what the gradients were is not forgotten.
+    pub fn set_learning_rate(&mut self, learning_rate: f64) {
+        self.learning_rate = learning_rate;
+    }
+
     /// Takes one step down the gradient.
     ///
     /// # Panics

@@ -153,6 +153,11 @@ impl Sparse {
         self.for_each_of(0..self.tiling.count(), f);
     }
 
+    /// The same for the entries of one tile.
+    pub fn for_each_in_tile(&self, tile: usize, f: impl FnMut(usize, usize, f32)) {
+        self.for_each_of(tile..tile + 1, f);
+    }
+
     #[inline]
     fn for_each_of(&self, tiles: Range<usize>, mut f: impl FnMut(usize, usize, f32)) {
         for tile in tiles {

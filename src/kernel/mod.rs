@@ -12,6 +12,7 @@
 //! | [`tile`], [`spmm`] | sparse tiles, and the product of one with a panel |
 //! | [`gram`], [`columns`] | `AᵀA` and `AᵀB` in f64; sums, squares and peaks of columns |
 //! | [`gemm`] | a panel times a small matrix, a dense tile times a panel |
+//! | [`dropout`] | entries zeroed at random |
 //! | [`elementwise`] | linear combinations with diagonals, finiteness |
 //! | [`factor`], [`small`] | Cholesky that drops, triangular inverse, Householder R, small SVD |
 //! | [`random`] | counter-based random numbers |
@@ -21,6 +22,7 @@
 
 pub mod buffer;
 pub mod columns;
+pub mod dropout;
 pub mod elementwise;
 pub mod factor;
 pub mod gemm;
@@ -33,6 +35,7 @@ pub mod spmm;
 pub mod tile;
 
 pub use buffer::Buffer;
+pub use dropout::Mask;
 pub use panel::{LANES, Panel, PanelMut, stride};
 pub use simd::Simd;
 pub use tile::{Cell, Tile};

@@ -1,6 +1,6 @@
 //! Householder R factors and the SVD of small matrices, in f64.
 
-use faer::{MatRef, linalg::solvers::Qr};
+use faer::{MatRef, Side, linalg::solvers::Qr};
 
 use super::Panel;
 use super::factor::{FactorError, check_finite};
@@ -31,6 +31,56 @@ pub fn small_svd(a: &[f64], rows: usize, cols: usize) -> Result<SmallSvd, Factor
         .map_err(|_| FactorError::NoConvergence { rows, cols })?;
     let values = svd.S().column_vector().iter().copied().collect();
     Ok(SmallSvd { left: row_major(svd.U()), values, right: row_major(svd.V()) })
+}
+
+/// Eigenvalues and orthonormal eigenvectors of a symmetric matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eigen {
+    /// Descending.
+    pub values: Vec<f64>,
+    /// One column a value, `order × order`, row-major.
+    pub vectors: Vec<f64>,
+}
+
+/// The eigenvalues of a symmetric `order × order` matrix, row-major.
+///
+/// # Panics
+/// If `a` has another size.
+pub fn symmetric_eigen(a: &[f64], order: usize) -> Result<Eigen, FactorError> {
+    assert_eq!(a.len(), order * order, "a matrix of order {order}");
+    check_finite(a, order)?;
+    if order == 0 {
+        return Ok(Eigen { values: vec![], vectors: vec![] });
+    }
+    let eigen = MatRef::from_row_major_slice(a, order, order)
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| FactorError::NoConvergence { rows: order, cols: order })?;
+    // The library has them ascending.
+    let values = eigen.S().column_vector().iter().rev().copied().collect();
+    let columns = eigen.U();
+    let row = |i: usize| (0..order).rev().map(move |j| columns[(i, j)]);
+    Ok(Eigen { values, vectors: (0..order).flat_map(row).collect() })
+}
+
+impl Eigen {
+    /// ‖Av − λv‖ of the first `count` pairs of the matrix `a` that these are the eigenvectors of.
+    ///
+    /// # Panics
+    /// If `a` has another size.
+    pub fn residuals(&self, a: &[f64], count: usize) -> Vec<f64> {
+        let order = self.values.len();
+        assert_eq!(a.len(), order * order, "a matrix of order {order}");
+        if count == 0 {
+            return vec![];
+        }
+        let vectors = MatRef::from_row_major_slice(&self.vectors, order, order).subcols(0, count);
+        let images = MatRef::from_row_major_slice(a, order, order) * vectors;
+        let distance = |place: usize| {
+            let parts = (0..order).map(|row| images[(row, place)] - self.values[place] * vectors[(row, place)]);
+            parts.map(|part| part * part).sum::<f64>().sqrt()
+        };
+        (0..count).map(distance).collect()
+    }
 }
 
 fn row_major(a: MatRef<f64>) -> Vec<f64> {
@@ -115,6 +165,31 @@ mod tests {
         let r = stack_upper(&stack_upper(&tiles[0], &tiles[1], 12), &tiles[2], 12);
         let whole = panel_upper(Panel::new(90, 12, &data));
         assert!(distance(&r, &whole) < 1e-10);
+    }
+
+    #[test]
+    fn eigenvectors_are_orthonormal_and_multiply_to_the_matrix() {
+        assert_eq!(symmetric_eigen(&[], 0), Ok(Eigen { values: vec![], vectors: vec![] }));
+        for order in [1, 2, 7, 40] {
+            let a = gram(&drawn(order / 2 + 1, order), order);
+            let eigen = symmetric_eigen(&a, order).unwrap();
+            let Eigen { values, vectors } = &eigen;
+            assert!(values.is_sorted_by(|x, y| x >= y));
+            let mut product = vec![0.0; order * order];
+            for i in 0..order {
+                for j in 0..order {
+                    let pairs = (0..order).map(|t| vectors[i * order + t] * vectors[j * order + t]);
+                    product[i * order + j] = pairs.zip(values).map(|(pair, value)| pair * value).sum();
+                }
+            }
+            assert!(distance(&product, &a) < 1e-10, "{order}");
+            assert!(eigen.residuals(&a, order).iter().all(|&residual| residual < 1e-10));
+            let identity = gram(vectors, order);
+            assert!(
+                (0..order * order).all(|e| (identity[e] - f64::from(u8::from(e / order == e % order))).abs() < 1e-10)
+            );
+        }
+        assert!(symmetric_eigen(&[f64::NAN], 1).is_err());
     }
 
     #[test]

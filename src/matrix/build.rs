@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::display::brief;
 use super::{Dense, Kind, Matrix, MatrixError, Shape};
 use crate::graph::Sparse;
+use crate::kernel::Mask;
 use crate::kernel::elementwise::first_non_finite;
 
 /// Leaves.
@@ -16,11 +17,12 @@ impl Matrix {
     }
 
     /// A stored dense matrix of finite entries.
-    pub fn dense(name: &str, data: Dense) -> Result<Self, MatrixError> {
+    pub fn dense(name: &str, data: impl Into<Arc<Dense>>) -> Result<Self, MatrixError> {
+        let data = data.into();
         let columns = data.columns();
         check_finite(name, data.data(), |entry| (entry / columns, entry % columns))?;
         let shape = data.shape();
-        Ok(Self::node(shape, Kind::Dense { name: name.into(), data: Arc::new(data) }))
+        Ok(Self::node(shape, Kind::Dense { name: name.into(), data, mask: None }))
     }
 
     /// A diagonal matrix with this diagonal, of finite entries.
@@ -132,6 +134,17 @@ impl Matrix {
         self.check_indices("column", indices, self.shape().columns)?;
         let shape = Shape::new(self.shape().rows, indices.len());
         Ok(Self::node(shape, Kind::Columns(self.clone(), indices.into())))
+    }
+
+    /// A stored dense matrix with entries zeroed at random, the others scaled up. The mask is drawn wherever a row is used
+    /// and never stored; what is not stored must be formed first, since its entries are not there to be dropped.
+    pub fn try_dropout(&self, mask: Mask) -> Result<Self, MatrixError> {
+        match self.kind() {
+            Kind::Dense { name, data, mask: None } => {
+                Ok(Self::node(self.shape(), Kind::Dense { name: name.clone(), data: data.clone(), mask: Some(mask) }))
+            }
+            _ => Err(MatrixError::NotStored { operand: brief(self), shape: self.shape() }),
+        }
     }
 
     fn same_shape(&self, verb: &'static str, other: &Matrix) -> Result<(), MatrixError> {

@@ -53,6 +53,12 @@ impl Dense {
         self.row_range(row..row + 1)
     }
 
+    /// Rows and columns exchanged.
+    pub fn transposed(&self) -> Self {
+        let column = |column: usize| (0..self.rows).map(move |row| self.data[row * self.columns + column]);
+        Self { rows: self.columns, columns: self.rows, data: (0..self.columns).flat_map(column).collect() }
+    }
+
     /// Gives the entries back.
     pub fn into_data(self) -> Vec<f32> {
         self.data

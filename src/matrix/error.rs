@@ -30,6 +30,14 @@ pub enum MatrixError {
         /// Its shape.
         shape: Shape,
     },
+    /// Only stored entries can be dropped.
+    #[error("cannot drop entries of {operand} ({shape}): it is not a stored dense matrix, form it first")]
+    NotStored {
+        /// The matrix.
+        operand: String,
+        /// Its shape.
+        shape: Shape,
+    },
     /// A gather asks for a row or column that is not there.
     #[error("cannot gather {side} {index} of {operand} ({shape}): entry {position} of the list must be below {bound}")]
     NoSuchIndex {

@@ -32,6 +32,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::graph::Sparse;
+use crate::kernel::Mask;
 
 pub use dense::Dense;
 pub use error::MatrixError;
@@ -95,6 +96,8 @@ pub enum Kind {
         name: Arc<str>,
         /// What is stored.
         data: Arc<Dense>,
+        /// What is dropped of it.
+        mask: Option<Mask>,
     },
     /// A diagonal matrix, by its diagonal.
     Diagonal {

@@ -16,7 +16,7 @@ impl Program {
     /// The program that multiplies by `matrix`, or by its transpose.
     pub fn compile(matrix: &Matrix, side: Side) -> Program {
         let shape = side.shape_of(matrix);
-        let mut compiler = Compiler { steps: Vec::new(), products: HashMap::new(), made: HashMap::new() };
+        let mut compiler = Compiler::default();
         let sum = compiler.product(matrix, side, &Scaled { value: Value::INPUT, diagonal: None });
         let output = compiler.panel(&sum, shape.rows);
         fuse(Program { input_rows: shape.columns, steps: compiler.steps, output })
@@ -24,13 +24,13 @@ impl Program {
 }
 
 /// A sum of terms; empty is zero.
-type Sum = Vec<Term>;
+pub(super) type Sum = Vec<Term>;
 
 /// A value with a diagonal before it, not yet applied.
 #[derive(Clone)]
-struct Scaled {
-    value: Value,
-    diagonal: Option<Diagonal>,
+pub(super) struct Scaled {
+    pub(super) value: Value,
+    pub(super) diagonal: Option<Diagonal>,
 }
 
 /// Names a diagonal by where its values are. The compiler keeps every diagonal alive, so the name is not used again.
@@ -41,8 +41,8 @@ fn diagonal_key(diagonal: &Option<Diagonal>) -> usize {
 /// Names a panel made from others, so that it is made once.
 #[derive(PartialEq, Eq, Hash)]
 enum Made {
-    /// A sum of so many rows, term by term: value, diagonal and the bits of the coefficient.
-    Sum(usize, Vec<(Value, usize, u64)>),
+    /// A sum of so many rows, as wide as a value, term by term: value, diagonal and the bits of the coefficient.
+    Sum(usize, Value, Vec<(Value, usize, u64)>),
     /// The column sums of a value.
     ColumnSums(Value),
     /// Rows of a value.
@@ -52,20 +52,25 @@ enum Made {
 /// A product is known by its matrix, the side, and what it is multiplied with.
 type ProductKey = (usize, Side, Value, usize);
 
-struct Compiler {
-    steps: Vec<Step>,
+#[derive(Default)]
+pub(super) struct Compiler {
+    pub(super) steps: Vec<Step>,
     products: HashMap<ProductKey, (Sum, Option<Diagonal>)>,
     made: HashMap<Made, (Value, Vec<Diagonal>)>,
+    /// A value with as many columns as the products that are being made.
+    pub(super) like: Value,
+    /// Panels of whole matrices, by matrix.
+    pub(super) formed: HashMap<usize, Sum>,
 }
 
 impl Compiler {
-    fn push(&mut self, rows: usize, action: Action) -> Value {
+    pub(super) fn push(&mut self, rows: usize, action: Action) -> Value {
         self.steps.push(Step { rows, action });
         Value(self.steps.len())
     }
 
     /// `matrix · x` or `matrixᵀ · x`, as a sum of terms.
-    fn product(&mut self, matrix: &Matrix, side: Side, x: &Scaled) -> Sum {
+    pub(super) fn product(&mut self, matrix: &Matrix, side: Side, x: &Scaled) -> Sum {
         let key = (matrix.identity_key(), side, x.value, diagonal_key(&x.diagonal));
         if let Some((sum, _)) = self.products.get(&key) {
             return sum.clone();
@@ -95,15 +100,17 @@ impl Compiler {
                 };
                 self.sparse(SparseRole::Multiply, name, data, x)
             }
-            Kind::Dense { name, data } => {
-                let (name, data, input) = (name.to_string(), data.clone(), self.applied(x, columns));
+            Kind::Dense { name, data, mask } => {
+                let name = if mask.is_none() { name.to_string() } else { matrix.to_string() };
+                let (data, mask, input) = (data.clone(), *mask, self.applied(x, columns));
                 let value = match side {
                     Side::Plain => {
                         let epilogue = Epilogue::default();
-                        self.push(rows, Action::Dense { name, matrix: data, input, epilogue })
+                        self.push(rows, Action::Dense { name, matrix: data, mask, input, epilogue })
                     }
                     Side::Transposed => {
-                        let whole = self.push(rows, Action::Project { name: format!("{name}ᵀ"), matrix: data, input });
+                        let name = format!("{name}ᵀ");
+                        let whole = self.push(rows, Action::Project { name, matrix: data, mask, input });
                         self.push(rows, Action::Spread { input: whole, epilogue: Epilogue::default() })
                     }
                 };
@@ -176,7 +183,7 @@ impl Compiler {
     }
 
     /// `matrix · sum`. A single term goes in as it is, its coefficient kept outside; more are summed first.
-    fn product_of_sum(&mut self, matrix: &Matrix, side: Side, sum: Sum) -> Sum {
+    pub(super) fn product_of_sum(&mut self, matrix: &Matrix, side: Side, sum: Sum) -> Sum {
         self.with_scaled(sum, side.shape_of(matrix).columns, |compiler, x| compiler.product(matrix, side, x))
     }
 
@@ -216,7 +223,7 @@ impl Compiler {
         vec![Term::plain(value)]
     }
 
-    fn select(&mut self, role: SparseRole, selection: Arc<Sparse>, sum: Sum) -> Sum {
+    pub(super) fn select(&mut self, role: SparseRole, selection: Arc<Sparse>, sum: Sum) -> Sum {
         let rows = selection.cols();
         self.with_scaled(sum, rows, |compiler, x| compiler.sparse(role, "gather".into(), selection, x))
     }
@@ -225,13 +232,46 @@ impl Compiler {
     fn sum_of_slices(&mut self, parts: &[Matrix], side: Side, x: &Scaled, rows: usize) -> Sum {
         let value = self.applied(x, rows);
         let mut first_row = 0;
-        let mut sum = Sum::new();
+        let mut products = Vec::with_capacity(parts.len());
         for part in parts {
             let rows = side.shape_of(part).columns;
             let piece = Piece { value, first_row, rows };
             let slice = self.make(Made::Slice(piece), Vec::new(), rows, || Action::Arrange { pieces: vec![piece] });
-            sum = add(sum, self.product(part, side, &Scaled { value: slice, diagonal: None }));
+            products.push((part.clone(), slice));
             first_row += rows;
+        }
+        self.sum_of_products(products, side)
+    }
+
+    /// `Σ Aᵢ·xᵢ`. Those that end in the same factor, `T·B₁·x₁ + T·B₂·x₂`, share it: `T·(B₁·x₁ + B₂·x₂)`, so that
+    /// `[X, T·X, T·(T·X), …]` takes one product a power.
+    fn sum_of_products(&mut self, mut products: Vec<(Matrix, Value)>, side: Side) -> Sum {
+        let split = |matrix: &Matrix| match matrix.kind() {
+            Kind::Product(left, right) => Some(match side {
+                Side::Plain => (left.clone(), right.clone()),
+                Side::Transposed => (right.clone(), left.clone()),
+            }),
+            _ => None,
+        };
+        let mut sum = Sum::new();
+        while !products.is_empty() {
+            let (first, slice) = products.remove(0);
+            let last = split(&first).map(|(last, _)| last);
+            let is_shared = |matrix: &Matrix| {
+                let own = split(matrix).map(|(last, _)| last.identity_key());
+                own.is_some() && own == last.as_ref().map(Matrix::identity_key)
+            };
+            let sharing: Vec<(Matrix, Value)> = products.extract_if(.., |(matrix, _)| is_shared(matrix)).collect();
+            let product = match last.filter(|_| !sharing.is_empty()) {
+                None => self.product(&first, side, &Scaled { value: slice, diagonal: None }),
+                Some(last) => {
+                    let all = std::iter::once((first, slice)).chain(sharing);
+                    let rest = all.filter_map(|(matrix, value)| Some((split(&matrix)?.1, value))).collect();
+                    let inner = self.sum_of_products(rest, side);
+                    self.product_of_sum(&last, side, inner)
+                }
+            };
+            sum = add(sum, product);
         }
         sum
     }
@@ -254,16 +294,17 @@ impl Compiler {
     }
 
     /// The panel of a sum.
-    fn panel(&mut self, sum: &Sum, rows: usize) -> Value {
+    pub(super) fn panel(&mut self, sum: &Sum, rows: usize) -> Value {
         if let [term] = sum.as_slice()
             && term.is_plain()
         {
             return term.value;
         }
         let key = |term: &Term| (term.value, diagonal_key(&term.diagonal), term.coefficient.to_bits());
-        let name = Made::Sum(rows, sum.iter().map(key).collect());
+        let name = Made::Sum(rows, self.like, sum.iter().map(key).collect());
         let diagonals = sum.iter().filter_map(|term| term.diagonal.clone()).collect();
-        self.make(name, diagonals, rows, || Action::Combine { terms: sum.clone() })
+        let like = self.like;
+        self.make(name, diagonals, rows, || Action::Combine { terms: sum.clone(), like })
     }
 
     /// Makes a panel, or finds it made. `keep` holds on to the diagonals whose addresses are part of the name.
@@ -278,11 +319,11 @@ impl Compiler {
 }
 
 /// The matrix that picks rows `indices` out of `columns`. The indices were checked when the gather was stated.
-fn selection(indices: &[usize], columns: usize) -> Arc<Sparse> {
+pub(super) fn selection(indices: &[usize], columns: usize) -> Arc<Sparse> {
     Arc::new(Sparse::selection(indices, columns).expect("indices of a gather are checked when it is stated"))
 }
 
-fn scale(mut sum: Sum, coefficient: f64) -> Sum {
+pub(super) fn scale(mut sum: Sum, coefficient: f64) -> Sum {
     for term in &mut sum {
         term.coefficient *= coefficient;
     }
@@ -301,7 +342,7 @@ fn scale_by_diagonal(mut sum: Sum, diagonal: &Diagonal) -> Sum {
 }
 
 /// Adds two sums up, term by term where they speak of the same panel.
-fn add(mut left: Sum, right: Sum) -> Sum {
+pub(super) fn add(mut left: Sum, right: Sum) -> Sum {
     for term in right {
         let twin = left.iter_mut().find(|other| other.value == term.value && other.diagonal == term.diagonal);
         match twin {

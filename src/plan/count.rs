@@ -1,6 +1,6 @@
 //! What a program costs, counted from shapes and non-zeros.
 
-use super::program::{Action, Program, Step, Value};
+use super::program::{Action, Program, Source, Step, Value};
 use crate::kernel::panel;
 
 /// The cost of a step or a program, for a panel of some number of columns.
@@ -21,49 +21,83 @@ fn panel_bytes(rows: usize, columns: usize) -> u64 {
     (rows * panel::stride(columns) * size_of::<f32>()) as u64
 }
 
+impl Source {
+    /// How many columns a panel of so many rows gets.
+    pub(crate) fn columns(&self, rows: usize) -> usize {
+        match self {
+            Source::Dense { matrix, .. } => matrix.columns(),
+            Source::Sparse(matrix) => matrix.cols(),
+            Source::Identity => rows,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Source::Dense { matrix, .. } => size_of_val(matrix.data()) as u64,
+            Source::Sparse(matrix) => matrix.bytes() as u64,
+            Source::Identity => 0,
+        }
+    }
+}
+
 impl Program {
     /// What the program costs on a panel of so many columns.
     pub fn count(&self, columns: usize) -> Count {
+        let widths = self.widths(columns);
         let mut total = Count::default();
-        for step in &self.steps {
-            let count = self.count_step(step, columns);
+        for (position, step) in self.steps.iter().enumerate() {
+            let count = self.count_step(step, widths[position + 1], &widths);
             total.flops += count.flops;
             total.bytes += count.bytes;
         }
-        (total.temporaries, total.temporary_bytes) = self.peak_temporaries(columns);
+        (total.temporaries, total.temporary_bytes) = self.peak_temporaries(&widths);
         total
     }
 
+    /// The columns of every value, when the input has so many.
+    fn widths(&self, columns: usize) -> Vec<usize> {
+        let mut widths = vec![columns];
+        for step in &self.steps {
+            let width = match &step.action {
+                Action::Stored { source, .. } => source.columns(step.rows),
+                Action::Beside { values } => values.iter().map(|value| widths[value.0]).sum(),
+                action => action.inputs().first().map_or(columns, |value| widths[value.0]),
+            };
+            widths.push(width);
+        }
+        widths
+    }
+
     /// What one step costs: its flops and the bytes of its operands and its result.
-    pub fn count_step(&self, step: &Step, columns: usize) -> Count {
-        let width = columns as u64;
-        let rows = step.rows as u64;
+    fn count_step(&self, step: &Step, width: usize, widths: &[usize]) -> Count {
+        let (rows, columns) = (step.rows as u64, width as u64);
         let (product_flops, matrix_bytes) = match &step.action {
-            Action::Sparse { matrix, .. } => (2 * matrix.nonzeros() as u64 * width, matrix.bytes() as u64),
+            Action::Sparse { matrix, .. } => (2 * matrix.nonzeros() as u64 * columns, matrix.bytes() as u64),
             Action::Dense { matrix, .. } | Action::Project { matrix, .. } => {
                 let entries = matrix.data().len() as u64;
-                (2 * entries * width, entries * size_of::<f32>() as u64)
+                (2 * entries * columns, entries * size_of::<f32>() as u64)
             }
-            Action::ColumnSums { input } => (self.rows(*input) as u64 * width, 0),
-            Action::Combine { terms } => (2 * terms.len() as u64 * rows * width, 0),
-            Action::Spread { .. } | Action::RankOne { .. } | Action::Arrange { .. } => (0, 0),
+            Action::ColumnSums { input } => (self.rows(*input) as u64 * columns, 0),
+            Action::Combine { terms, .. } => (2 * terms.len() as u64 * rows * columns, 0),
+            Action::Stored { source, .. } => (0, source.bytes()),
+            Action::Spread { .. } | Action::RankOne { .. } | Action::Arrange { .. } | Action::Beside { .. } => (0, 0),
         };
         let epilogue_flops = step.action.epilogue().map_or(0, |epilogue| {
             let is_scaled = epilogue.alpha != 1.0 || epilogue.left.is_some();
-            (u64::from(is_scaled) + 2 * u64::from(epilogue.add.is_some())) * rows * width
+            (u64::from(is_scaled) + 2 * u64::from(epilogue.add.is_some())) * rows * columns
         });
         let read: u64 = match &step.action {
-            Action::Arrange { pieces } => pieces.iter().map(|piece| panel_bytes(piece.rows, columns)).sum(),
-            action => action.inputs().iter().map(|&value| panel_bytes(self.rows(value), columns)).sum(),
+            Action::Arrange { pieces } => pieces.iter().map(|piece| panel_bytes(piece.rows, width)).sum(),
+            action => action.inputs().iter().map(|&value| panel_bytes(self.rows(value), widths[value.0])).sum(),
         };
         Count {
             flops: product_flops + epilogue_flops,
-            bytes: matrix_bytes + read + panel_bytes(step.rows, columns),
+            bytes: matrix_bytes + read + panel_bytes(step.rows, width),
             ..Count::default()
         }
     }
 
-    fn peak_temporaries(&self, columns: usize) -> (usize, u64) {
+    fn peak_temporaries(&self, widths: &[usize]) -> (usize, u64) {
         let mut last_reader = vec![0; self.steps.len() + 1];
         for (position, step) in self.steps.iter().enumerate() {
             step.action.inputs().iter().for_each(|value| last_reader[value.0] = position);
@@ -73,7 +107,7 @@ impl Program {
             let alive = (1..=position + 1).filter(|&value| {
                 Value(value) != self.output && (value == position + 1 || last_reader[value] >= position)
             });
-            let bytes: Vec<u64> = alive.map(|value| panel_bytes(self.rows(Value(value)), columns)).collect();
+            let bytes: Vec<u64> = alive.map(|value| panel_bytes(self.rows(Value(value)), widths[value])).collect();
             peak = peak.max(bytes.len());
             peak_bytes = peak_bytes.max(bytes.iter().sum());
         }

@@ -37,10 +37,12 @@ impl Action {
             Action::ColumnSums { .. } => "column-sums",
             Action::Spread { .. } => "spread",
             Action::RankOne { .. } => "rank-one",
-            Action::Combine { terms } if terms.len() == 1 => "scale",
+            Action::Combine { terms, .. } if terms.len() == 1 => "scale",
             Action::Combine { .. } => "add",
             Action::Arrange { pieces } if pieces.len() == 1 => "slice",
             Action::Arrange { .. } => "stack",
+            Action::Stored { .. } => "load",
+            Action::Beside { .. } => "beside",
         }
     }
 }
@@ -75,7 +77,7 @@ impl Display for Step {
                 write!(f, "1·{input}")?;
                 write_add(epilogue, f)
             }
-            Action::Combine { terms } => {
+            Action::Combine { terms, .. } => {
                 for (position, term) in terms.iter().enumerate() {
                     write!(f, "{}{term}", if position > 0 { " + " } else { "" })?;
                 }
@@ -87,6 +89,11 @@ impl Display for Step {
                     write!(f, "{separator}{}[{}..{}]", piece.value, piece.first_row, piece.first_row + piece.rows)?;
                 }
                 Ok(())
+            }
+            Action::Stored { name, .. } => f.write_str(name),
+            Action::Beside { values } => {
+                let values: Vec<String> = values.iter().map(Value::to_string).collect();
+                write!(f, "[{}]", values.join(", "))
             }
         }
     }

@@ -35,7 +35,7 @@ fn diagonal_slots(action: &mut Action, value: Value) -> Vec<Option<&mut Option<D
             }
             slots.extend(epilogue.add.as_mut().filter(|add| add.value == value).map(|add| Some(&mut add.diagonal)));
         }
-        Action::Combine { terms } => {
+        Action::Combine { terms, .. } => {
             slots.extend(terms.iter_mut().filter(|term| term.value == value).map(|term| Some(&mut term.diagonal)));
         }
         other => {
@@ -79,8 +79,8 @@ fn chain_combinations(program: &mut Program) -> Vec<Value> {
     let mut readers = readers(program);
     let mut replaced: Vec<Value> = (0..=program.steps.len()).map(Value).collect();
     for combination in 0..program.steps.len() {
-        let Action::Combine { terms } = &program.steps[combination].action else { continue };
-        let mut terms = terms.clone();
+        let Action::Combine { terms, like } = &program.steps[combination].action else { continue };
+        let (mut terms, like) = (terms.clone(), *like);
         for term in &mut terms {
             term.value = replaced[term.value.0];
         }
@@ -113,7 +113,7 @@ fn chain_combinations(program: &mut Program) -> Vec<Value> {
                 // Whoever read the combination now reads the value, beside those who did so before.
                 readers[term.value.0] += readers[combination + 1] - 1;
             }
-            _ => program.steps[combination].action = Action::Combine { terms: rest },
+            _ => program.steps[combination].action = Action::Combine { terms: rest, like },
         }
     }
     replaced

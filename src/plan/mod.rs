@@ -3,6 +3,7 @@
 //! [`Program::compile`] turns a symbolic [`Matrix`](crate::matrix::Matrix) into the list of steps that multiplies a panel
 //! of columns by it, or by its transpose. Transposes end up at the leaves, scalars and diagonals are folded into the
 //! products next to them, a sub-product that is used twice is computed once, and a polynomial runs by Horner's rule.
+//! [`Program::form`] is the other kind of program: it makes the entries of the matrix itself, where there are few enough.
 //! Every step knows what it costs ([`Program::count`]).
 //!
 //! ```
@@ -18,11 +19,12 @@
 mod compile;
 mod count;
 mod display;
+mod form;
 mod fuse;
 mod program;
 
 pub use count::Count;
-pub use program::{Action, Diagonal, Epilogue, Piece, Program, Side, SparseRole, Step, Term, Value};
+pub use program::{Action, Diagonal, Epilogue, Piece, Program, Side, Source, SparseRole, Step, Term, Value};
 
 #[cfg(test)]
 mod tests {

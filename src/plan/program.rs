@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::graph::Sparse;
+use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix, Shape};
 
 /// A panel that a program reads or makes. Value 0 is its input; step `i` makes value `i + 1`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Value(pub usize);
 
 impl Value {
@@ -153,6 +154,8 @@ pub enum Action {
         name: String,
         /// The stored matrix.
         matrix: Arc<Dense>,
+        /// What is dropped of it.
+        mask: Option<Mask>,
         /// What is multiplied.
         input: Value,
         /// What happens before it is written.
@@ -164,6 +167,8 @@ pub enum Action {
         name: String,
         /// The stored matrix.
         matrix: Arc<Dense>,
+        /// What is dropped of it.
+        mask: Option<Mask>,
         /// What is multiplied.
         input: Value,
     },
@@ -190,12 +195,42 @@ pub enum Action {
     Combine {
         /// What is added up.
         terms: Vec<Term>,
+        /// A value with as many columns, for a sum of nothing.
+        like: Value,
     },
     /// Pieces of other values, one below the other.
     Arrange {
         /// From the top down.
         pieces: Vec<Piece>,
     },
+    /// The entries of a stored matrix, as a panel.
+    Stored {
+        /// What the matrix is called.
+        name: String,
+        /// What is stored.
+        source: Source,
+    },
+    /// Other values, side by side.
+    Beside {
+        /// From the left.
+        values: Vec<Value>,
+    },
+}
+
+/// What a panel is filled from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// A dense matrix.
+    Dense {
+        /// What is stored.
+        matrix: Arc<Dense>,
+        /// What is dropped of it.
+        mask: Option<Mask>,
+    },
+    /// A sparse matrix.
+    Sparse(Arc<Sparse>),
+    /// Ones on the diagonal of a square panel.
+    Identity,
 }
 
 impl Action {
@@ -208,8 +243,11 @@ impl Action {
             | Action::ColumnSums { input }
             | Action::Spread { input, .. }
             | Action::RankOne { input, .. } => vec![*input],
-            Action::Combine { terms } => terms.iter().map(|term| term.value).collect(),
+            Action::Combine { terms, like } if terms.is_empty() => vec![*like],
+            Action::Combine { terms, .. } => terms.iter().map(|term| term.value).collect(),
             Action::Arrange { pieces } => pieces.iter().map(|piece| piece.value).collect(),
+            Action::Stored { .. } => Vec::new(),
+            Action::Beside { values } => values.clone(),
         };
         values.extend(self.epilogue().and_then(|epilogue| epilogue.add.as_ref()).map(|add| add.value));
         values.sort_unstable();
@@ -252,8 +290,14 @@ impl Action {
             | Action::ColumnSums { input }
             | Action::Spread { input, .. }
             | Action::RankOne { input, .. } => *input = new_name(*input),
-            Action::Combine { terms } => terms.iter_mut().for_each(|term| term.value = new_name(term.value)),
+            Action::Combine { terms, like } => {
+                terms.iter_mut().for_each(|term| term.value = new_name(term.value));
+                // Beside terms it is not read, and may have no name any more.
+                *like = if terms.is_empty() { new_name(*like) } else { *like };
+            }
             Action::Arrange { pieces } => pieces.iter_mut().for_each(|piece| piece.value = new_name(piece.value)),
+            Action::Stored { .. } => {}
+            Action::Beside { values } => values.iter_mut().for_each(|value| *value = new_name(*value)),
         }
         if let Some(add) = self.epilogue_mut().and_then(|epilogue| epilogue.add.as_mut()) {
             add.value = new_name(add.value);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::evaluate::Metric;
+use crate::finetune::network::EpochFigures;
 
 /// The name of the stage that embeds nodes.
 pub const EMBEDDING: &str = "embedding";
@@ -12,6 +12,17 @@ pub const EMBEDDING: &str = "embedding";
 pub const FINETUNE: &str = "finetune";
 /// The name of the stage that embeds again with the validation edges in the graph.
 pub const UPDATE: &str = "update";
+
+/// The name of the stage that fits the weights of a classifier in closed form.
+pub const CLASSIFIER: &str = "classifier";
+/// The name of the stage that fits them again with a copy of the matrix without labels.
+pub const DROPOUT_LABELS: &str = "dropout-labels";
+/// The name of the stage that fits them again with copies of the matrix with entries dropped.
+pub const DROPOUT: &str = "dropout";
+/// The name of the stage that reduces features.
+pub const FEATURES: &str = "features";
+/// The share of nodes whose class was found.
+pub const ACCURACY: &str = "accuracy";
 
 /// Everything that a run measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +41,9 @@ pub struct Metrics {
     pub processes: usize,
     /// The seed of all random numbers.
     pub seed: u64,
+    /// How many times everything ran, with the seeds from `seed` on, where it was more than once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<usize>,
     /// What was computed, in order.
     pub stages: Vec<Stage>,
     /// How long it took.
@@ -45,26 +59,63 @@ pub struct Stage {
     pub name: &'static str,
     /// How long it took.
     pub seconds: f64,
-    /// The figures for choosing settings, if the dataset has pairs for it.
+    /// The figures for choosing settings, if the dataset has pairs or nodes for it; of several runs, the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid: Option<Scores>,
-    /// The final figures, if the dataset has pairs for it.
+    /// The final figures, if the dataset has pairs or nodes for it; of several runs, the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test: Option<Scores>,
-    /// How many singular triplets were kept.
-    pub rank: usize,
-    /// How many columns the matrix was multiplied by.
-    pub operator_columns: usize,
-    /// The worst ‖Mv − σu‖/σ; `None` when no triplet was kept.
-    pub max_relative_residual: Option<f64>,
-    /// How many iterations were made.
-    pub iterations: usize,
+    /// The standard deviation of `valid` over several runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_spread: Option<Scores>,
+    /// The standard deviation of `test` over several runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_spread: Option<Scores>,
+    /// What was decomposed, if something was.
+    #[serde(flatten)]
+    pub decomposition: Option<Decomposition>,
     /// The kernel that was trained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelFigures>,
     /// ROC-AUC on held-out training edges by rank, where the rank was chosen by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks_tried: Option<BTreeMap<usize, f64>>,
+    /// The network that was trained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkFigures>,
+}
+
+impl Stage {
+    /// A stage of which nothing but its name and its time is known yet.
+    pub fn new(name: &'static str, seconds: f64) -> Self {
+        let (valid, test, valid_spread, test_spread) = (None, None, None, None);
+        let (decomposition, kernel, ranks_tried, network) = (None, None, None, None);
+        Self { name, seconds, valid, test, valid_spread, test_spread, decomposition, kernel, ranks_tried, network }
+    }
+}
+
+/// What a decomposition came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Decomposition {
+    /// How many singular triplets were kept.
+    pub rank: usize,
+    /// How many columns the matrix was multiplied by.
+    pub operator_columns: usize,
+    /// The worst residual of a triplet relative to its own σ; `None` when no triplet was kept.
+    pub max_relative_residual: Option<f64>,
+    /// How many iterations were made.
+    pub iterations: usize,
+}
+
+/// What training a network came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NetworkFigures {
+    /// How many numbers were trained.
+    pub parameters: usize,
+    /// The epoch that was kept; 0 is the network before training.
+    pub kept_epoch: usize,
+    /// Loss, accuracy and time of every epoch.
+    pub epochs: Vec<EpochFigures>,
 }
 
 /// What training a kernel came to.
@@ -78,9 +129,9 @@ pub struct KernelFigures {
     pub loss: f64,
 }
 
-/// Figures by metric, in the order in which the config asks for them.
+/// Figures by name, in the order in which the config asks for them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Scores(pub Vec<(Metric, f64)>);
+pub struct Scores(pub Vec<(String, f64)>);
 
 /// Where the time went; writing the results comes after and is not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -105,21 +156,70 @@ impl Metrics {
 }
 
 impl Scores {
-    /// The figure of `metric`, if it was asked for.
-    pub fn get(&self, metric: Metric) -> Option<f64> {
-        self.0.iter().find(|(name, _)| *name == metric).map(|(_, value)| *value)
+    /// The figure of that name, if it was asked for.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
     }
 }
 
 impl Serialize for Scores {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(metric, value)| (metric.to_string(), value)))
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
+}
+
+/// The stages of several runs as one: figures and times are means, spreads are standard deviations, the residual is the
+/// worst, and everything else that of the first run.
+pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
+    let count = runs.len() as f64;
+    if runs.len() < 2 {
+        return runs.pop().unwrap_or_default();
+    }
+    let merge_stage = |(position, first): (usize, &Stage)| {
+        let stages: Vec<&Stage> = runs.iter().filter_map(|run| run.get(position)).collect();
+        let of = |pick: fn(&Stage) -> &Option<Scores>| {
+            let scores: Vec<&Scores> = stages.iter().filter_map(|stage| pick(stage).as_ref()).collect();
+            mean_and_spread(&scores).unzip()
+        };
+        let ((valid, valid_spread), (test, test_spread)) = (of(|stage| &stage.valid), of(|stage| &stage.test));
+        let residuals = stages.iter().filter_map(|stage| stage.decomposition?.max_relative_residual);
+        let worst = residuals.reduce(f64::max);
+        Stage {
+            seconds: stages.iter().map(|stage| stage.seconds).sum::<f64>() / count,
+            valid,
+            test,
+            valid_spread,
+            test_spread,
+            decomposition: first.decomposition.map(|one| Decomposition { max_relative_residual: worst, ..one }),
+            ..first.clone()
+        }
+    };
+    runs[0].iter().enumerate().map(merge_stage).collect()
+}
+
+/// The mean and the standard deviation of every figure, if there are any.
+fn mean_and_spread(scores: &[&Scores]) -> Option<(Scores, Scores)> {
+    let count = scores.len() as f64;
+    let figures = |name: &String| scores.iter().filter_map(|scores| scores.get(name)).collect::<Vec<f64>>();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
+    let (means, spreads) = scores
+        .first()?
+        .0
+        .iter()
+        .map(|(name, _)| {
+            let values = figures(name);
+            let mean = mean(&values);
+            let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            let spread = (squares / (count - 1.0).max(1.0)).sqrt();
+            ((name.clone(), mean), (name.clone(), spread))
+        })
+        .unzip();
+    Some((Scores(means), Scores(spreads)))
 }
 
 #[cfg(test)]
 pub(super) fn example() -> Metrics {
-    let scores = |auc| Some(Scores(vec![(Metric::Auc, auc), (Metric::AveragePrecision, 0.5)]));
+    let scores = |auc| Some(Scores(vec![("auc".to_owned(), auc), ("ap".to_owned(), 0.5)]));
     Metrics {
         config: "mine".to_owned(),
         dataset: "demo".to_owned(),
@@ -128,17 +228,17 @@ pub(super) fn example() -> Metrics {
         workers: 2,
         processes: 1,
         seed: 1,
+        seeds: None,
         stages: vec![Stage {
-            name: EMBEDDING,
-            seconds: 1.5,
             valid: scores(0.75),
             test: scores(0.875),
-            rank: 32,
-            operator_columns: 600,
-            max_relative_residual: Some(0.003),
-            iterations: 10,
-            kernel: None,
-            ranks_tried: None,
+            decomposition: Some(Decomposition {
+                rank: 32,
+                operator_columns: 600,
+                max_relative_residual: Some(0.003),
+                iterations: 10,
+            }),
+            ..Stage::new(EMBEDDING, 1.5)
         }],
         seconds: Seconds { load: 0.25, train: 1.5, evaluate: 0.125, total: 1.875 },
         peak_memory_bytes: None,

@@ -6,4 +6,5 @@ pub mod memory;
 pub mod metrics;
 pub mod output;
 pub mod progress;
+pub mod saved;
 pub mod table;

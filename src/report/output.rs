@@ -12,6 +12,7 @@ use npyz::WriterBuilder;
 use tempfile::NamedTempFile;
 
 use super::metrics::Metrics;
+use super::saved;
 use crate::dataset::Ids;
 use crate::model::embedding::Embedding;
 
@@ -63,14 +64,44 @@ pub enum OutputError {
 }
 
 /// What a run leaves behind.
-#[derive(Debug, Clone, Copy)]
 pub struct Results<'a> {
     /// The figures.
     pub metrics: &'a Metrics,
-    /// The embedding of every node.
-    pub embedding: &'a Embedding,
     /// The user's own node ids, one a row.
     pub ids: &'a Ids,
+    /// Everything else.
+    pub files: Vec<ResultFile<'a>>,
+}
+
+/// A file of a run, not yet written.
+pub struct ResultFile<'a> {
+    name: &'static str,
+    write: WriteContent<'a>,
+}
+
+type WriteContent<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>;
+
+impl<'a> ResultFile<'a> {
+    /// A file with the content that `write` writes.
+    pub fn new(name: &'static str, write: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'a) -> Self {
+        Self { name, write: Box::new(write) }
+    }
+
+    /// A NumPy array.
+    pub fn array<T: npyz::AutoSerialize + Copy>(name: &'static str, shape: &[usize], values: &'a [T]) -> Self {
+        let shape = shape.to_vec();
+        Self::new(name, move |mut file| write_array(&mut file, &shape, values))
+    }
+
+    /// The files of an embedding.
+    pub fn of_embedding(embedding: &'a Embedding) -> Vec<Self> {
+        let shape = [embedding.nodes, embedding.rank];
+        vec![
+            Self::array(LEFT, &shape, &embedding.left),
+            Self::array(RIGHT, &shape, &embedding.right),
+            Self::array(SINGULAR_VALUES, &[embedding.singular_values.len()], &embedding.singular_values),
+        ]
+    }
 }
 
 /// A folder that was found to take files.
@@ -83,7 +114,7 @@ impl Folder {
         let refused = |source| OutputError::Folder { path: path.to_owned(), source };
         fs::create_dir_all(path).map_err(refused)?;
         temporary(path).and_then(NamedTempFile::close).map_err(refused)?;
-        for name in [METRICS, LEFT, RIGHT, SINGULAR_VALUES, IDS] {
+        for name in known_names() {
             let path = path.join(name);
             if path.is_dir() {
                 return Err(OutputError::Occupied { path });
@@ -97,20 +128,24 @@ impl Folder {
         &self.0
     }
 
+    /// Writes files that have no figures beside them.
+    pub fn write_files(&self, files: Vec<ResultFile<'_>>) -> Result<(), OutputError> {
+        let staged = files.into_iter().map(|file| self.stage(file.name, |mut writer| (file.write)(&mut writer)));
+        staged.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(Staged::place)?;
+        self.synchronize()
+    }
+
     /// Writes every file of a run.
     pub fn write(&self, results: Results<'_>) -> Result<(), OutputError> {
-        let Results { metrics, embedding, ids } = results;
-        let shape = [embedding.nodes, embedding.rank];
-        let staged = [
-            self.stage(LEFT, |file| write_array(file, &shape, &embedding.left))?,
-            self.stage(RIGHT, |file| write_array(file, &shape, &embedding.right))?,
-            self.stage(SINGULAR_VALUES, |file| {
-                write_array(file, &[embedding.singular_values.len()], &embedding.singular_values)
-            })?,
-            self.stage(IDS, |file| ids.write(file))?,
-            self.stage(METRICS, |file| file.write_all(metrics.to_json()?.as_bytes()))?,
-        ];
+        let Results { metrics, ids, files } = results;
+        let mut staged = Vec::with_capacity(files.len() + 2);
+        for file in files {
+            staged.push(self.stage(file.name, |mut writer| (file.write)(&mut writer))?);
+        }
+        staged.push(self.stage(IDS, |file| ids.write(file))?);
+        staged.push(self.stage(METRICS, |file| file.write_all(metrics.to_json()?.as_bytes()))?);
         self.remove_earlier_metrics()?;
+        self.remove_others(&staged)?;
         for staged in staged {
             staged.place()?;
         }
@@ -135,13 +170,19 @@ impl Folder {
         }
     }
 
+    /// Files of an earlier run that this one does not replace must not be taken for its own.
+    fn remove_others(&self, staged: &[Staged]) -> Result<(), OutputError> {
+        for path in known_names().map(|name| self.0.join(name)) {
+            if !staged.iter().any(|staged| staged.path == path) {
+                remove_if_there(&path)?;
+            }
+        }
+        Ok(())
+    }
+
     /// While the other files change, figures of an earlier run must not stand beside them.
     fn remove_earlier_metrics(&self) -> Result<(), OutputError> {
-        let path = self.0.join(METRICS);
-        match fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(OutputError::File { path, source }),
-            _ => Ok(()),
-        }
+        remove_if_there(&self.0.join(METRICS))
     }
 
     /// Brings the new names to the disk as well. Not every system can open a folder.
@@ -151,6 +192,20 @@ impl Folder {
             synchronized.map_err(|source| OutputError::Place { path: self.0.clone(), source })?;
         }
         Ok(())
+    }
+}
+
+/// The names of all files that a run may leave.
+fn known_names() -> impl Iterator<Item = &'static str> {
+    [METRICS, LEFT, RIGHT, SINGULAR_VALUES, IDS].into_iter().chain(saved::FILES.iter().copied())
+}
+
+fn remove_if_there(path: &Path) -> Result<(), OutputError> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(OutputError::File { path: path.to_owned(), source })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -182,9 +237,9 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// Writes `values` as a NumPy array: little-endian f32 in C order.
-fn write_array(file: &mut impl Write, shape: &[usize], values: &[f32]) -> io::Result<()> {
-    let dtype = npyz::DType::Plain("<f4".parse().expect("a type string that NumPy documents"));
+/// Writes `values` as a NumPy array, little-endian in C order.
+fn write_array<T: npyz::AutoSerialize + Copy>(file: &mut impl Write, shape: &[usize], values: &[T]) -> io::Result<()> {
+    let dtype = T::default_dtype();
     let shape: Vec<u64> = shape.iter().map(|&side| side as u64).collect();
     let mut array = npyz::WriteOptions::new().dtype(dtype).shape(&shape).writer(file).begin_nd()?;
     array.extend(values.iter().copied())?;

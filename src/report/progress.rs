@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::finetune;
+use crate::finetune::{self, network};
 use crate::svd::Progress;
 
 /// A bar on stderr. It is silent when stderr is no terminal or nobody wants it, and gone when it is dropped.
@@ -32,6 +32,17 @@ impl Bar {
                 bar.set_message(format!("worst residual {residual:.1e}"));
             }
             bar.set_position(done as u64);
+        })
+    }
+
+    /// What training a network calls after each batch.
+    pub fn epoch_callback(&self) -> Arc<network::Progress> {
+        let bar = self.0.clone();
+        Arc::new(move |at| {
+            bar.set_length((at.epochs * at.batches) as u64);
+            bar.set_position(((at.epoch - 1) * at.batches + at.batch) as u64);
+            let valid = at.valid_accuracy.map_or(String::new(), |accuracy| format!(", valid {accuracy:.4}"));
+            bar.set_message(format!("epoch {}/{}, loss {:.4}{valid}", at.epoch, at.epochs, at.loss));
         })
     }
 

@@ -1,9 +1,13 @@
 //! The short table that ends a run.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use super::metrics::{Metrics, Scores, Stage};
+use crate::dataset::Dataset;
+use crate::evaluate::best_class;
+use crate::matrix::Dense;
 
 /// Shows the figures of a run and where its results are.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +25,10 @@ impl fmt::Display for Table<'_> {
         row(f, "nodes", &thousands(metrics.nodes))?;
         row(f, "edges", &thousands(metrics.edges))?;
         row(f, "workers", &metrics.workers)?;
+        if let Some(seeds) = metrics.seeds {
+            let last = metrics.seed.saturating_add(seeds as u64 - 1);
+            row(f, "seeds", &format_args!("{} to {last}: mean ± standard deviation", metrics.seed))?;
+        }
         for stage in &metrics.stages {
             show_stage(f, stage)?;
         }
@@ -38,32 +46,71 @@ impl fmt::Display for Table<'_> {
 }
 
 fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage) -> fmt::Result {
-    row(f, "rank", &stage.rank)?;
-    row(f, "iterations", &stage.iterations)?;
-    let residual = stage.max_relative_residual;
-    row(f, "worst residual", &residual.map_or("–".to_owned(), |r| format!("{r:.2e} of its σ")))?;
+    if let Some(decomposition) = &stage.decomposition {
+        row(f, "rank", &decomposition.rank)?;
+        row(f, "iterations", &decomposition.iterations)?;
+        let residual = decomposition.max_relative_residual;
+        row(f, "worst residual", &residual.map_or("–".to_owned(), |r| format!("{r:.2e} of its σ")))?;
+    }
     if let Some(kernel) = &stage.kernel {
         row(f, "kernel", &format_args!("μ {:.3}, s̄ {:.2}, loss {:.4}", kernel.mean, kernel.sharpness, kernel.loss))?;
+    }
+    if let Some(network) = &stage.network {
+        row(f, "parameters", &thousands(network.parameters))?;
+        row(f, "epochs", &format_args!("{}, kept {}", network.epochs.len(), network.kept_epoch))?;
     }
     let asked = stage.test.as_ref().or(stage.valid.as_ref());
     let Some(Scores(asked)) = asked else {
         return Ok(());
     };
-    writeln!(f, "\n{:<LABEL$}{:>8}{:>9}", stage.name, "valid", "test")?;
-    for &(metric, _) in asked {
-        let figure = |scores: &Option<Scores>| {
-            let figure = scores.as_ref().and_then(|scores| scores.get(metric));
-            figure.map_or("–".to_owned(), |figure| format!("{figure:.4}"))
+    let spread = |scores: &Option<Scores>, name: &str| scores.as_ref().and_then(|scores| scores.get(name));
+    let has_spread = stage.valid_spread.is_some() || stage.test_spread.is_some();
+    let width = if has_spread { FIGURE + SPREAD } else { FIGURE };
+    writeln!(f, "\n{:<LABEL$}{:>width$} {:>width$}", stage.name, "valid", "test")?;
+    for (name, _) in asked {
+        let figure = |scores: &Option<Scores>, spreads: &Option<Scores>| {
+            let spread = spread(spreads, name).map_or(String::new(), |spread| format!(" ± {spread:.4}"));
+            let figure = scores.as_ref().and_then(|scores| scores.get(name));
+            figure.map_or("–".to_owned(), |figure| format!("{figure:.4}{spread}"))
         };
-        writeln!(f, "{:<LABEL$}{:>8}{:>9}", metric.to_string(), figure(&stage.valid), figure(&stage.test))?;
+        let (valid, test) = (figure(&stage.valid, &stage.valid_spread), figure(&stage.test, &stage.test_spread));
+        writeln!(f, "{name:<LABEL$}{valid:>width$} {test:>width$}")?;
     }
     writeln!(f)
 }
 
+/// Columns of a figure, and of the spread beside it.
+const FIGURE: usize = 8;
+const SPREAD: usize = 9;
 const LABEL: usize = 16;
 
 fn row(f: &mut fmt::Formatter<'_>, label: &str, value: &dyn fmt::Display) -> fmt::Result {
     writeln!(f, "{label:<LABEL$}{value}")
+}
+
+/// What predictions came to, class by class.
+pub fn predictions(
+    dataset: &Dataset,
+    probabilities: &Dense,
+    classes: &[String],
+    elapsed: Duration,
+    path: &Path,
+) -> String {
+    let mut counts = vec![0usize; classes.len()];
+    (0..probabilities.rows()).for_each(|row| counts[best_class(probabilities.row(row))] += 1);
+    let mut text = String::new();
+    let mut line = |label: &str, value: &dyn fmt::Display| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{label:<LABEL$}{value}");
+    };
+    line("dataset", &dataset.name);
+    line("nodes", &thousands(probabilities.rows()));
+    for (class, count) in classes.iter().zip(counts).filter(|(_, count)| *count > 0) {
+        line("class", &format_args!("{class}: {}", thousands(count)));
+    }
+    line("seconds", &format_args!("{:.2}", elapsed.as_secs_f64()));
+    line("predictions", &path.display());
+    text
 }
 
 pub(super) fn thousands(number: impl fmt::Display) -> String {

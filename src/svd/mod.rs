@@ -18,11 +18,16 @@
 //! ```
 
 mod certificate;
+mod gram;
 mod options;
 mod orthonormal;
+mod prepared;
 mod run;
+mod solve;
 mod subspace;
 
 pub use certificate::Certificate;
 pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, Start, SvdError};
-pub use run::{Progress, Svd, Triplets, decompose, decompose_on, decompose_watched, programs};
+pub use prepared::Prepared;
+pub use run::{Progress, Svd, Triplets, decompose, decompose_on, decompose_watched};
+pub use solve::{Solution, solve_on};

@@ -49,6 +49,10 @@ pub enum Method {
     /// The paper's: one block, multiplied again and again.
     #[default]
     Subspace,
+    /// The eigenvectors of the Gram matrix of the short side: every triplet in one pass, where that side is short.
+    Gram,
+    /// Gram where it is less work and its certificate allows, else subspace.
+    Auto,
 }
 
 /// How a block is made orthonormal.
@@ -122,6 +126,12 @@ pub enum SvdError {
     BadTolerance {
         /// What was given.
         tolerance: f64,
+    },
+    /// The short side is too long for its Gram matrix.
+    #[error("a {shape} matrix is too large for the Gram matrix of its short side: use the method \"subspace\"")]
+    NoGram {
+        /// Its shape.
+        shape: Shape,
     },
     /// The vectors to start from are those of another shape.
     #[error("the vectors to start from are those of a {given} matrix, and this one is {shape}")]

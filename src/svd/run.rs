@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::certificate::Certificate;
-use super::options::{Method, Options, SvdError};
-use super::subspace::{Projection, Tall, iterate, rotate};
+use super::gram::{self, Spectrum};
+use super::options::{Options, SvdError};
+use super::prepared::Prepared;
+use super::subspace::{Projection, iterate, rotate};
 use crate::engine::{Cluster, Session, Shard, run};
-use crate::matrix::{Dense, Matrix, Shape};
-use crate::plan::{Program, Side};
+use crate::kernel::random;
+use crate::matrix::{Dense, Matrix};
 
 /// Called on the first worker after every iteration: how many are done, of how many at most, and the worst relative
 /// residual if a tolerance was given.
@@ -54,9 +56,14 @@ pub struct Triplets {
     pub operator_columns: usize,
 }
 
-/// The programs that [`decompose_on`] multiplies with, in the order in which it wants them.
-pub fn programs(matrix: &Matrix) -> Vec<Arc<Program>> {
-    [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))).into()
+impl Triplets {
+    /// The triplets of the transpose, if the matrix was turned to be higher than wide.
+    fn turned(self, is_wide: bool) -> Self {
+        match is_wide {
+            false => self,
+            true => Triplets { left: self.right, right: self.left, ..self },
+        }
+    }
 }
 
 /// Finds the largest singular triplets of `matrix`.
@@ -71,11 +78,9 @@ pub fn decompose_watched(
     cluster: Cluster,
     progress: Arc<Progress>,
 ) -> Result<Svd, SvdError> {
-    let shape = matrix.shape();
-    options.block_columns(shape)?;
-    let options = options.clone();
-    run(cluster, programs(matrix), move |session| {
-        let triplets = decompose_on(session, shape, &options, progress.as_ref())?;
+    let prepared = Prepared::new(matrix, options)?;
+    run(cluster, prepared.programs(), move |session| {
+        let triplets = decompose_on(session, &prepared, progress.as_ref())?;
         let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);
         Ok(Svd {
             left: left.unwrap_or_default(),
@@ -88,28 +93,54 @@ pub fn decompose_watched(
     })
 }
 
-/// Finds the largest singular triplets of a matrix of this shape within a run of workers whose first two programs are
-/// its [`programs`]; every worker keeps its own rows.
-pub fn decompose_on(
+/// Finds the largest singular triplets of a matrix within a run of workers whose first programs are the
+/// [prepared ones](Prepared::programs); every worker keeps its own rows.
+pub fn decompose_on(session: &mut Session<'_>, prepared: &Prepared, progress: &Progress) -> Result<Triplets, SvdError> {
+    if let Some(spectrum) = prepared.trusted_spectrum(session, progress)? {
+        let triplets = of_spectrum(session, prepared, spectrum)?;
+        // What rounding the vectors to 32 bits did shows only now.
+        if prepared.trusts(&triplets.certificate) {
+            return Ok(triplets);
+        }
+    }
+    iterate_on(session, prepared, progress)
+}
+
+/// The triplets by iteration.
+pub(super) fn iterate_on(
     session: &mut Session<'_>,
-    shape: Shape,
-    options: &Options,
+    prepared: &Prepared,
     progress: &Progress,
 ) -> Result<Triplets, SvdError> {
-    let block_columns = options.block_columns(shape)?;
-    let is_wide = shape.rows < shape.columns;
-    let (plain, transposed) = if is_wide { (1, 0) } else { (0, 1) };
-    let tall = Tall { columns: shape.smaller_side(), plain, transposed };
+    let (options, is_wide) = (&prepared.options, prepared.is_wide());
     let start = options.start.as_ref().map(|start| if is_wide { &*start.left } else { &*start.right });
-    let projection = match options.method {
-        Method::Subspace => iterate(session, tall, block_columns, options, start, progress)?,
-    };
+    let projection = iterate(session, prepared.tall(), prepared.block, options, start, progress)?;
     let triplets = triplets(session, projection, options.rank, is_wide)?;
-    let triplets = certify(session, tall.plain, triplets)?;
-    match is_wide {
-        false => Ok(triplets),
-        true => Ok(Triplets { left: triplets.right, right: triplets.left, ..triplets }),
-    }
+    Ok(certify(session, prepared.tall().plain, triplets)?.turned(is_wide))
+}
+
+/// The triplets of a matrix that is at least as high as wide, from the eigenvectors of its Gram matrix. Here the left
+/// vectors are images of the right ones by construction, so what is measured is ‖Mᵀu − σv‖.
+fn of_spectrum(session: &mut Session<'_>, prepared: &Prepared, spectrum: Spectrum) -> Result<Triplets, SvdError> {
+    let Spectrum { singular_values, vectors, .. } = spectrum;
+    let (tall, rank) = (prepared.tall(), singular_values.len());
+    let (seed, stream) = (prepared.options.seed, random::stream::START_BLOCK);
+    let right = session.panel_from(&vectors, rank, seed, stream)?;
+    let left = gram::other_side(session, tall.plain, &right, &singular_values)?;
+    let peaks = session.column_peaks(if prepared.is_wide() { &right } else { &left })?;
+    let signs: Vec<f64> = (0..rank * rank)
+        .map(|entry| match entry / rank == entry % rank {
+            true => 1f64.copysign(peaks[entry % rank]),
+            false => 0.0,
+        })
+        .collect();
+    let (left, right) = (rotate(session, &left, &signs, rank)?, rotate(session, &right, &signs, rank)?);
+    let images = session.multiply(tall.transposed, &left)?;
+    let squares = session.distance_squares(&images, &right, &singular_values)?;
+    let certificate = Certificate::new(&squares, &singular_values);
+    let operator_columns = tall.columns + 2 * rank;
+    let triplets = Triplets { left, singular_values, right, certificate, iterations: 0, operator_columns };
+    Ok(without_rounding(session, triplets)?.turned(prepared.is_wide()))
 }
 
 /// The vectors of the first triplets, with their signs fixed by the left vectors of the matrix as the user stated it.
@@ -143,22 +174,27 @@ fn triplets(
 
 /// Measures every residual, and drops the triplets at the end that are rounding and nothing else.
 fn certify(session: &mut Session<'_>, plain: usize, mut triplets: Triplets) -> Result<Triplets, SvdError> {
-    let found = triplets.singular_values.len();
-    if found == 0 {
+    if triplets.singular_values.is_empty() {
         return Ok(triplets);
     }
     let images = session.multiply(plain, &triplets.right)?;
-    triplets.operator_columns += found;
+    triplets.operator_columns += triplets.singular_values.len();
     let squares = session.distance_squares(&images, &triplets.left, &triplets.singular_values)?;
-    let mut certificate = Certificate::new(&squares, &triplets.singular_values);
-    let kept = certificate.count_real(&triplets.singular_values);
-    triplets.singular_values.truncate(kept);
-    certificate.relative_residuals.truncate(kept);
+    triplets.certificate = Certificate::new(&squares, &triplets.singular_values);
+    without_rounding(session, triplets)
+}
+
+/// Drops the triplets at the end that are rounding and nothing else.
+fn without_rounding(session: &mut Session<'_>, mut triplets: Triplets) -> Result<Triplets, SvdError> {
+    let found = triplets.singular_values.len();
+    let kept = triplets.certificate.count_real(&triplets.singular_values);
     if kept < found {
+        triplets.singular_values.truncate(kept);
+        triplets.certificate.relative_residuals.truncate(kept);
         let first: Vec<f64> =
             (0..found * found).map(|entry| f64::from(u8::from(entry / found == entry % found))).collect();
         triplets.left = rotate(session, &triplets.left, &first, kept)?;
         triplets.right = rotate(session, &triplets.right, &first, kept)?;
     }
-    Ok(Triplets { certificate, ..triplets })
+    Ok(triplets)
 }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use faer::Mat;
 use isvd_dist::engine::{Cluster, Transport};
 use isvd_dist::graph::Sparse;
 use isvd_dist::matrix::{Dense, Kind, Matrix};
@@ -44,6 +45,12 @@ impl Table {
         Self::new(self.rows, self.columns, |row, column| self.at(row, column) + scale * other.at(row, column))
     }
 
+    /// The largest difference between entries at the same place.
+    pub fn distance(&self, other: &Table) -> f64 {
+        assert_eq!((self.rows, self.columns), (other.rows, other.columns));
+        self.plus(other, -1.0).largest()
+    }
+
     pub fn absolute(&self) -> Self {
         Self::new(self.rows, self.columns, |row, column| self.at(row, column).abs())
     }
@@ -55,6 +62,54 @@ impl Table {
     pub fn largest(&self) -> f64 {
         self.data.iter().fold(0.0, |largest, entry| f64::max(largest, entry.abs()))
     }
+}
+
+/// `U·diag(s)·Vᵀ` with as many columns as the smaller side, in f64.
+pub struct DenseSvd {
+    pub left: Table,
+    pub values: Vec<f64>,
+    pub right: Table,
+}
+
+pub fn dense_svd(table: &Table) -> DenseSvd {
+    let svd = mat(table).thin_svd().expect("the dense SVD converges");
+    let (left, right) = (svd.U(), svd.V());
+    DenseSvd {
+        left: Table::new(left.nrows(), left.ncols(), |row, column| left[(row, column)]),
+        values: svd.S().column_vector().iter().copied().collect(),
+        right: Table::new(right.nrows(), right.ncols(), |row, column| right[(row, column)]),
+    }
+}
+
+pub fn dense_singular_values(table: &Table) -> Vec<f64> {
+    mat(table).singular_values().expect("the dense SVD converges")
+}
+
+fn mat(table: &Table) -> Mat<f64> {
+    Mat::from_fn(table.rows, table.columns, |row, column| table.at(row, column))
+}
+
+/// `V S⁺ Uᵀ T` of the whole SVD, in f64. Singular values beyond the first `rank`, and those of at most `cut` times the
+/// largest, count as zero.
+pub fn pseudo_inverse_times(table: &Table, targets: &Table, rank: usize, cut: f64) -> Table {
+    let svd = dense_svd(table);
+    let least = cut * svd.values.first().copied().unwrap_or(0.0);
+    let kept = svd.values.iter().take(rank).take_while(|value| **value > least).count();
+    let projected = svd.left.t().times(targets);
+    let divided = Table::new(projected.rows, projected.columns, |row, column| match row < kept {
+        true => projected.at(row, column) / svd.values[row],
+        false => 0.0,
+    });
+    svd.right.times(&divided)
+}
+
+/// A matrix with these singular values, and vectors as random as those of a random matrix.
+pub fn with_spectrum(rows: usize, columns: usize, values: &[f64], numbers: &mut Numbers) -> Dense {
+    let random = dense_svd(&Table::of_dense(&dense(rows, columns, numbers)));
+    let scaled = Table::new(rows, values.len(), |row, column| random.left.at(row, column) * values[column]);
+    let right = Table::new(values.len(), columns, |row, column| random.right.at(column, row));
+    let data = scaled.times(&right).data.into_iter().map(|entry| entry as f32).collect();
+    Dense::new(rows, columns, data).unwrap()
 }
 
 /// The matrix, formed. With `absolute`, every leaf and coefficient by its magnitude: a bound on what rounding can do.
@@ -83,7 +138,10 @@ fn form_anew(matrix: &Matrix, absolute: bool, formed: &mut HashMap<usize, Table>
             data.for_each(|row, column, value| table.data[row * columns + column] += sign(f64::from(value)));
             table
         }
-        Kind::Dense { data, .. } => Table::new(rows, columns, |row, column| sign(f64::from(data.row(row)[column]))),
+        Kind::Dense { data, mask, .. } => Table::new(rows, columns, |row, column| {
+            let factor = mask.map_or(1.0, |mask| mask.factor(row as u64, column as u32));
+            sign(f64::from(data.row(row)[column] * factor))
+        }),
         Kind::Diagonal { values, .. } => {
             Table::new(rows, columns, |row, column| if row == column { sign(f64::from(values[row])) } else { 0.0 })
         }

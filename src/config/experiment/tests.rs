@@ -69,10 +69,11 @@ fn unknown_keys_are_refused_with_their_line_and_the_nearest_one() {
     assert_eq!(error, "ppi.toml:5: unknown key `embedding.windw`: did you mean `window`?");
     let error = parse("dataset = \"demo\"\nembedding.windw = 5\n").unwrap_err().to_string();
     assert_eq!(error, "ppi.toml:2: unknown key `embedding.windw`: did you mean `window`?");
-    let error = parse("dataset = \"demo\"\n[classifier]\nlayers = 2\n").unwrap_err().to_string();
+    let error = parse("dataset = \"demo\"\n[kubernetes]\npods = 2\n").unwrap_err().to_string();
     assert_eq!(
         error,
-        "ppi.toml:2: unknown key `classifier`: known here are `dataset`, `seed`, `data`, `embedding`, `finetune`, `update`, `evaluate`"
+        "ppi.toml:2: unknown key `kubernetes`: known here are `dataset`, `seed`, `seeds`, `data`, `embedding`, `finetune`, `update`, \
+         `features`, `classifier`, `network`, `evaluate`"
     );
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::FormatError;
 use super::rows::Pairs;
+use crate::kernel::elementwise::first_non_finite;
 
 const SAVE_AGAIN: &str = "save the array again with another type";
 
@@ -146,6 +147,13 @@ impl<'a> Array<'a> {
         self.wrong(0, found, expected, SAVE_AGAIN)
     }
 
+    /// Where a stored element is in a matrix, for messages.
+    fn place(&self, at: usize) -> String {
+        let &[rows, columns] = &self.shape[..] else { return String::new() };
+        let (row, column) = if self.fortran { (at % rows, at / rows) } else { (at / columns, at % columns) };
+        format!(" in row {row}, column {column} (from 0)")
+    }
+
     /// Its elements as whole numbers, in the order they are stored.
     pub fn integers(&self) -> Result<Vec<i64>, FormatError> {
         if !self.element.is_whole() {
@@ -181,14 +189,18 @@ impl<'a> Array<'a> {
         if !self.element.is_whole() && self.element.kind != ElementKind::Float {
             return Err(self.wrong_type("numbers"));
         }
-        let number = |(at, bytes)| {
-            let number = self.element.float(bytes) as f32;
-            let finite = number.is_finite().then_some(number);
-            finite.ok_or_else(|| {
-                self.wrong(at, number.to_string(), "a finite number", "repair the array and save it again")
-            })
+        let plain = ElementType { kind: ElementKind::Float, size: 4, big_endian: false };
+        let stored: Vec<f32> = if self.element == plain {
+            self.bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
+        } else {
+            self.elements().map(|bytes| self.element.float(bytes) as f32).collect()
         };
-        let stored: Vec<f32> = self.elements().enumerate().map(number).collect::<Result<_, _>>()?;
+        if let Some(at) = first_non_finite(&stored) {
+            let size = self.element.size;
+            let found = format!("{}{}", self.element.float(&self.bytes[at * size..][..size]), self.place(at));
+            let remedy = "repair the array and save it again";
+            return Err(self.wrong(at, found, "a finite number of 32 bits", remedy));
+        }
         let &[rows, columns] = &self.shape[..] else { return Ok(stored) };
         if !self.fortran || rows < 2 || columns < 2 {
             return Ok(stored);

@@ -84,7 +84,8 @@ pub fn read_pairs(path: &Path, ids: &Ids, options: &EdgeOptions) -> Result<Vec<(
     }
 }
 
-fn find(path: &Path) -> Result<Format, FormatError> {
+/// What a file is; numpy's and scipy's may hold something else than edges.
+pub(super) fn find(path: &Path) -> Result<Format, FormatError> {
     let ending = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
     match ending.as_deref() {
         Some("npy") => return Ok(Format::NumpyPairs),

@@ -1,15 +1,16 @@
 //! The formats that data comes in.
 //!
 //! [`read_edges`] reads a graph from one file, whatever its format: a text of edges, numpy's pairs, a scipy matrix, Matrix
-//! Market. Benchmarks come as folders: [`read_ogb`], [`read_planetoid`], [`read_asymproj`]. Everything is read as a stream, plain
-//! or compressed, and memory is bound by the result; nothing that a file says is believed before its bytes are there, and nothing
-//! in a file is ever run.
+//! Market. What its nodes carry has files of its own: [`read_features`], [`read_labels`], [`read_nodes`]. Benchmarks come as
+//! folders: [`read_ogb`], [`read_planetoid`], [`read_asymproj`]. Everything is read as a stream, plain or compressed, and memory is
+//! bound by the result; nothing that a file says is believed before its bytes are there, and nothing in a file is ever run.
 
 mod array;
 mod asymproj;
 mod detect;
 mod error;
 mod matrix_market;
+mod nodes;
 mod npy;
 mod npz;
 mod ogb;
@@ -26,6 +27,7 @@ pub use array::{Array, ElementKind, ElementType};
 pub use asymproj::read_asymproj;
 pub use detect::{Format, ReadEdges, read_edges, read_pairs};
 pub use error::FormatError;
+pub use nodes::{Features, Labels, read_features, read_labels, read_nodes};
 pub use npy::read_npy;
 pub use npz::{Npz, read_sparse_features};
 pub use ogb::{OgbOptions, read_ogb};

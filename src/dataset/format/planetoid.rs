@@ -25,9 +25,14 @@ pub fn read_planetoid(folder: &Path, name: &str) -> Result<Dataset, FormatError>
         let expected = format!("{} as in {}", known.feature_count, files.path("allx").display());
         return Err(FormatError::content(&files.path("tx"), found, expected, REMEDY));
     }
-    let mut labels = files.labels("ally", known.rows)?;
+    let (mut labels, classes) = files.labels("ally", known.rows)?;
     labels.resize(nodes, UNLABELLED);
-    for (&row, label) in order.iter().zip(files.labels("ty", tested.rows)?) {
+    let (test_labels, test_classes) = files.labels("ty", tested.rows)?;
+    if test_classes != classes {
+        let expected = format!("{classes} as in {}", files.path("ally").display());
+        return Err(FormatError::content(&files.path("ty"), format!("{test_classes} classes"), expected, REMEDY));
+    }
+    for (&row, label) in order.iter().zip(test_labels) {
         labels[row as usize] = label;
     }
     let train = files.classes("y")?.shape.first().copied().unwrap_or(0);
@@ -45,6 +50,7 @@ pub fn read_planetoid(folder: &Path, name: &str) -> Result<Dataset, FormatError>
         feature_count: known.feature_count,
         sparse_features: Some(stack(known, tested, &order, nodes)),
         labels: Some(labels),
+        classes: (0..classes).map(|class| class.to_string()).collect(),
         node_split: Some(split),
         ids: Ids::counted(0, nodes),
         ..Dataset::default()
@@ -91,7 +97,8 @@ impl Files<'_> {
         Ok(Array { bytes: array.bytes.into_owned().into(), ..array })
     }
 
-    fn labels(&self, part: &str, rows: usize) -> Result<Vec<u32>, FormatError> {
+    /// The class of each row, and how many there are.
+    fn labels(&self, part: &str, rows: usize) -> Result<(Vec<u32>, usize), FormatError> {
         let array = self.classes(part)?;
         let classes = array.shape[1];
         if array.shape[0] != rows || classes == 0 {
@@ -100,7 +107,7 @@ impl Files<'_> {
         }
         let values = array.floats()?;
         let label = |row: &[f32]| row.iter().position(|&value| value > 0.0).map_or(UNLABELLED, |class| class as u32);
-        Ok(values.chunks_exact(classes).map(label).collect())
+        Ok((values.chunks_exact(classes).map(label).collect(), classes))
     }
 
     /// The rows of the test nodes, in the order of `tx`.

@@ -14,6 +14,8 @@ use crate::kernel::buffer::advise_huge_pages;
 
 /// More nodes than this are refused.
 const MOST_NODES: u64 = u32::MAX as u64;
+/// The way out when an edge names a node that other files do not count.
+pub(crate) const BEYOND: &str = "remove the edge, or add the node to the files that count or describe the nodes";
 
 /// Pairs of numbers, in half the memory while all fit 32 bits.
 #[derive(Debug)]
@@ -145,7 +147,15 @@ pub(crate) fn number(
         }
         if largest >= nodes {
             let expected = format!("ids below {nodes}, the number of nodes");
-            return Err(FormatError::content(path, format!("the id {largest}"), expected, "state more nodes"));
+            let beyond = |(_, (from, to)): &(usize, (u64, u64))| *from.max(to) >= nodes;
+            let place = match &parts[..] {
+                [only] => only.iter().enumerate().find(beyond),
+                _ => None,
+            };
+            let found = place.map_or(format!("the id {largest}"), |(entry, (from, to))| {
+                format!("the id {} in pair {entry} (from 0)", if from >= nodes { from } else { to })
+            });
+            return Err(FormatError::content(path, found, expected, BEYOND));
         }
         return Ok((fill(parts, pieces, threads, |id| id as u32), Ids::counted(0, nodes as usize)));
     }

@@ -33,7 +33,7 @@ fn a_run_leaves_five_files_and_nothing_else() {
     let ids = Ids::names(["x", "ÿ", "z"]);
     // The second time over the files of the first.
     for _ in 0..2 {
-        folder.write(Results { metrics: &metrics, embedding: &embedding, ids: &ids }).unwrap();
+        folder.write(Results { metrics: &metrics, ids: &ids, files: ResultFile::of_embedding(&embedding) }).unwrap();
         assert_eq!(names(&path), [IDS, LEFT, METRICS, RIGHT, SINGULAR_VALUES]);
     }
     assert_eq!(fs::read_to_string(path.join(IDS)).unwrap(), "x\nÿ\nz\n");
@@ -45,6 +45,17 @@ fn a_run_leaves_five_files_and_nothing_else() {
     let values = NpyFile::new(io::BufReader::new(File::open(path.join(SINGULAR_VALUES)).unwrap())).unwrap();
     assert_eq!(values.shape(), [2]);
     assert_eq!(values.into_vec::<f32>().unwrap(), embedding.singular_values);
+}
+
+#[test]
+fn a_run_clears_away_what_an_earlier_one_left() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = Folder::prepare(temporary.path()).unwrap();
+    let (metrics, embedding, ids) = (metrics::example(), embedding(), Ids::default());
+    folder.write(Results { metrics: &metrics, ids: &ids, files: ResultFile::of_embedding(&embedding) }).unwrap();
+    fs::write(temporary.path().join("notes.txt"), "mine").unwrap();
+    folder.write(Results { metrics: &metrics, ids: &ids, files: vec![] }).unwrap();
+    assert_eq!(names(temporary.path()), [IDS, METRICS, "notes.txt"]);
 }
 
 #[test]
@@ -77,7 +88,8 @@ fn others_may_read_the_results() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = Folder::prepare(temporary.path()).unwrap();
     let (metrics, embedding) = (metrics::example(), embedding());
-    folder.write(Results { metrics: &metrics, embedding: &embedding, ids: &Ids::default() }).unwrap();
+    let files = ResultFile::of_embedding(&embedding);
+    folder.write(Results { metrics: &metrics, ids: &Ids::default(), files }).unwrap();
     fs::write(temporary.path().join("ordinary"), "").unwrap();
     let mode = |name| fs::metadata(temporary.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode(METRICS), mode("ordinary"));

@@ -5,7 +5,7 @@ mod split;
 
 use std::path::Path;
 
-use super::FormatError;
+use super::{FormatError, Labels};
 use crate::dataset::{Dataset, EdgeList, Ids, LinkSplit, NodeSplit};
 use raw::Raw;
 use split::{Links, Part};
@@ -54,7 +54,9 @@ pub fn read_ogb(folder: &Path, name: &str, options: &OgbOptions) -> Result<Datas
     if let Some((features, count)) = raw.features()? {
         (dataset.features, dataset.feature_count) = (Some(features), count);
     }
-    dataset.labels = raw.labels()?;
+    if let Some(Labels { labels, classes }) = raw.labels()? {
+        (dataset.labels, dataset.classes) = (Some(labels), classes);
+    }
     dataset.years = raw.years()?;
     Ok(dataset)
 }

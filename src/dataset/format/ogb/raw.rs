@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::dataset::UNLABELLED;
 use crate::dataset::format::npz::Npz;
-use crate::dataset::format::{Array, EdgeOptions, FormatError, IdKind, Weights, rows, text};
+use crate::dataset::format::{Array, EdgeOptions, FormatError, IdKind, Labels, Weights, rows, text};
 
 const REMEDY: &str = "fetch the dataset again";
+/// A dataset may have this many classes though it has fewer nodes.
+const ALWAYS_ALLOWED: usize = 1 << 16;
 
 /// Edges and, unless all are one, their weights.
 type Edges = (Vec<(u32, u32)>, Option<Vec<f32>>);
@@ -123,7 +125,8 @@ impl Raw {
         Ok(Some((features, columns)))
     }
 
-    pub fn labels(&mut self) -> Result<Option<Vec<u32>>, FormatError> {
+    /// The class of each node, and the names of all: numbers up to the largest.
+    pub fn labels(&mut self) -> Result<Option<Labels>, FormatError> {
         let (labels, path) = if let Some(path) = self.text("node-label") {
             (text::read_integers(&path)?.values, path)
         } else if let Some(array) = self.array("node_label")? {
@@ -132,14 +135,20 @@ impl Raw {
             return Ok(None);
         };
         self.one_a_node(labels.len(), &path)?;
-        let label = |label: Option<i64>| match label {
+        let most = self.nodes.max(ALWAYS_ALLOWED);
+        let label = |(row, label): (usize, Option<i64>)| match label {
             None | Some(-1) => Ok(UNLABELLED),
             Some(label) => {
-                let fits = u32::try_from(label).ok().filter(|&label| label < UNLABELLED);
-                fits.ok_or_else(|| FormatError::content(&path, format!("the label {label}"), "0 or more", REMEDY))
+                let fits = u32::try_from(label).ok().filter(|&label| (label as usize) < most);
+                fits.ok_or_else(|| {
+                    let found = format!("the label {label} in row {row} (from 0)");
+                    FormatError::content(&path, found, format!("a number from 0 and below {most}"), REMEDY)
+                })
             }
         };
-        labels.into_iter().map(label).collect::<Result<_, _>>().map(Some)
+        let labels: Vec<u32> = labels.into_iter().enumerate().map(label).collect::<Result<_, _>>()?;
+        let classes = labels.iter().filter(|&&label| label != UNLABELLED).max().map_or(0, |&largest| largest + 1);
+        Ok(Some(Labels { labels, classes: (0..classes).map(|class| class.to_string()).collect() }))
     }
 
     pub fn years(&mut self) -> Result<Option<Vec<i32>>, FormatError> {

@@ -2,7 +2,7 @@
 
 use super::binary::{i8, npy, zip};
 use super::*;
-use crate::dataset::{NodeSplit, UNLABELLED};
+use crate::dataset::{NodeSplit, UNLABELLED, check_nodes};
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -32,7 +32,7 @@ fn nodes_to_classify() {
     let read = read_ogb(folder.path(), "mine", &OgbOptions::default()).unwrap();
     assert!(read.graph.directed && read.graph.nodes == 5 && read.graph.edges == [(0, 1), (1, 2), (2, 3)]);
     assert_eq!((read.feature_count, read.features.unwrap()[3]), (2, 1e-3));
-    assert_eq!(read.labels.unwrap(), [0, 1, UNLABELLED, 2, 1]);
+    assert_eq!((read.labels.unwrap(), read.classes.join(" ")), (vec![0, 1, UNLABELLED, 2, 1], "0 1 2".to_owned()));
     assert_eq!(read.years.unwrap()[4], 2005);
     assert_eq!(read.node_split.unwrap(), NodeSplit { train: vec![0, 3], valid: vec![1], test: vec![4, 2] });
 }
@@ -81,11 +81,32 @@ fn counts_and_ids_are_checked() {
         &["node-feat.csv.gz, line 2", "1 columns", "2 as in the first"],
     );
     refused(&with(("raw/node-feat.csv.gz", "1,nan\n")), &["line 1", "`nan`", "a finite number"]);
+    let labels = "0\n1\n4000000000\n0\n0\n";
+    refused(&with(("raw/node-label.csv.gz", labels)), &["node-label.csv.gz", "the label 4000000000 in row 2"]);
+}
+
+fn floats(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+#[test]
+fn features_may_be_an_archive_of_their_own_or_missing() {
+    let folder =
+        folder(&[&RAW[..], &[("raw/node-label.csv.gz", "0\n1\n0\n1\n0\n"), ("split/x/train.csv", "0\n1\n")]].concat());
+    let read = || read_ogb(folder.path(), "mine", &OgbOptions::default()).unwrap();
+    let without = read();
+    assert_eq!((&without.features, without.feature_count), (&None, 0));
+    let message = check_nodes(&without).unwrap_err().to_string();
+    assert!(message.contains("`mine` has no features") && message.contains("raw/node-feat.csv.gz"), "{message}");
+    let feat = npy(1, "<f4", false, "(5, 1)", &floats(&[5.0, 4.0, 3.0, 2.0, 1.0]));
+    let archive = zip(&[("node_feat.npy", feat)], zip::CompressionMethod::Deflated);
+    fs::write(folder.path().join("raw/node-feat.npz"), archive).unwrap();
+    assert_eq!((read().features, read().feature_count), (Some(vec![5.0, 4.0, 3.0, 2.0, 1.0]), 1));
+    check_nodes(&read()).unwrap();
 }
 
 #[test]
 fn the_binary_layout() {
-    let floats = |numbers: &[f32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
     let entries = [
         ("edge_index.npy", npy(1, "<i8", false, "(2, 3)", &i8(&[0, 1, 2, 1, 2, 3]))),
         ("num_nodes_list.npy", npy(1, "<i8", false, "(1,)", &i8(&[5]))),

@@ -1,6 +1,7 @@
 //! Files that are right, and files that are wrong.
 
 mod binary;
+mod citeseer;
 mod folders;
 mod python;
 mod refused;

@@ -56,6 +56,7 @@ open('ind.tiny.test.index', 'w').write('5\\n3\\n')
     assert_eq!((read.graph.nodes, read.feature_count), (6, 3));
     assert_eq!(read.graph.edges, [(0, 1), (0, 5), (2, 2), (3, 5)]);
     assert_eq!(read.labels.unwrap(), [0, 1, 1, 0, UNLABELLED, 1]);
+    assert_eq!(read.classes, ["0", "1"]);
     let features = read.sparse_features.unwrap();
     assert_eq!(features.starts, [0, 1, 2, 3, 4, 4, 6]);
     assert_eq!((&features.columns[..], &features.values[3..]), (&[0, 1, 2, 1, 0, 2][..], &[7.0, 5.0, 5.0][..]));

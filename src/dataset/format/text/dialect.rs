@@ -2,7 +2,7 @@
 
 use super::fields::{self, Separator};
 use crate::dataset::format::error::{Fault, excerpt};
-use crate::dataset::format::{EdgeOptions, IdKind, Weights};
+use crate::dataset::format::{EdgeOptions, IdKind, Weights, rows};
 
 /// Lines that are looked at.
 const SAMPLE: usize = 1000;
@@ -102,7 +102,7 @@ impl Dialect {
         match self.nodes {
             Some(nodes) if number >= nodes as u64 => {
                 let found = format!("the id {number} in {}", excerpt(line));
-                Err(Fault::new(found, format!("an id below {nodes}, the number of nodes"), "state more nodes"))
+                Err(Fault::new(found, format!("an id below {nodes}, the number of nodes"), rows::BEYOND))
             }
             _ => Ok(number),
         }

@@ -4,10 +4,12 @@ mod blocks;
 mod dialect;
 mod edges;
 mod fields;
+mod lines;
 mod numbers;
 mod table;
 
 pub(super) use blocks::Blocks;
 pub(super) use edges::{read_edges, read_pairs};
-pub(super) use fields::{lines, parse_number, trim};
-pub(super) use table::{read_floats, read_integers};
+pub(super) use fields::{data, lines, parse_number, trim};
+pub(super) use lines::{each_line, utf8};
+pub(super) use table::{Table, read_floats, read_integers, read_separated};

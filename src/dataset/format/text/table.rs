@@ -16,14 +16,24 @@ pub(crate) struct Table<T> {
 
 /// Reads a table of finite numbers; every line has as many as the first.
 pub(crate) fn read_floats(path: &Path) -> Result<Table<f32>, FormatError> {
-    read(path, "a finite number", |field| {
-        std::str::from_utf8(field).ok()?.parse::<f32>().ok().filter(|value| value.is_finite())
-    })
+    read(path, b',', "a finite number", finite)
+}
+
+/// The same, with commas, semicolons, tabs or blanks between the numbers, as the first line has them.
+pub(crate) fn read_separated(path: &Path) -> Result<Table<f32>, FormatError> {
+    let mut blocks = Blocks::open(path)?;
+    let first = fields::lines(blocks.first()?).next().map_or(&[][..], fields::trim);
+    let separator = [b',', b';', b'\t'].into_iter().find(|byte| first.contains(byte)).unwrap_or(b' ');
+    read(path, separator, "a finite number", finite)
+}
+
+fn finite(field: &[u8]) -> Option<f32> {
+    std::str::from_utf8(field).ok()?.parse::<f32>().ok().filter(|value| value.is_finite())
 }
 
 /// Reads a table of whole numbers; `nan`, or nothing at all, is `None`.
 pub(crate) fn read_integers(path: &Path) -> Result<Table<Option<i64>>, FormatError> {
-    read(path, "a whole number", |field| {
+    read(path, b',', "a whole number", |field| {
         if field.is_empty() || field.eq_ignore_ascii_case(b"nan") {
             return Some(None);
         }
@@ -35,6 +45,7 @@ pub(crate) fn read_integers(path: &Path) -> Result<Table<Option<i64>>, FormatErr
 
 fn read<T: Send>(
     path: &Path,
+    separator: u8,
     expected: &'static str,
     parse: impl Fn(&[u8]) -> Option<T> + Sync,
 ) -> Result<Table<T>, FormatError> {
@@ -42,11 +53,15 @@ fn read<T: Send>(
     let Some(first) = fields::lines(blocks.first()?).next() else {
         return Err(FormatError::Empty { path: path.to_owned(), expected: "lines of numbers" });
     };
-    let columns = fields::trim(first).split(|&byte| byte == b',').count();
+    let columns = split(fields::trim(first), separator).count();
+    if columns == 0 {
+        let fault = Fault::new("an empty line", "numbers", "remove the line, or write the numbers of its row");
+        return Err(fault.in_file(path, 0));
+    }
     let mut parts: Vec<(usize, Vec<T>)> = blocks
         .parse(available_threads(), |done: &mut Vec<(usize, Vec<T>)>, number, block| {
             let mut values = vec![];
-            let rows = parse_rows(block, columns, expected, &parse, &mut values)?;
+            let rows = parse_rows(block, columns, separator, expected, &parse, &mut values)?;
             values.shrink_to_fit();
             done.push((number, values));
             Ok(rows)
@@ -60,10 +75,17 @@ fn read<T: Send>(
     Ok(Table { columns, values })
 }
 
+/// The fields of a trimmed line; of blanks any number may stand between two.
+fn split(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    let fields = line.split(move |&byte| byte == separator).map(fields::trim);
+    fields.filter(move |field| separator != b' ' || !field.is_empty())
+}
+
 /// Adds the numbers of a block; says how many rows it has.
 fn parse_rows<T>(
     block: &[u8],
     columns: usize,
+    separator: u8,
     expected: &'static str,
     parse: impl Fn(&[u8]) -> Option<T>,
     values: &mut Vec<T>,
@@ -73,8 +95,7 @@ fn parse_rows<T>(
     for line in fields::lines(block) {
         let line = fields::trim(line);
         let before = values.len();
-        for field in line.split(|&byte| byte == b',') {
-            let field = fields::trim(field);
+        for field in split(line, separator) {
             let value = parse(field).ok_or_else(|| {
                 Fault::new(format!("{} in {}", excerpt(field), excerpt(line)), expected, REMEDY).at(rows)
             })?;

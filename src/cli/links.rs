@@ -1,4 +1,4 @@
-//! The stages of an experiment, each computed, timed and scored.
+//! The stages of link prediction, each computed, timed and scored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::evaluate::{Metric, choose_rank};
 use crate::finetune::{Tuned, tune};
 use crate::graph::Graph;
 use crate::model::embedding::{self, Embedding, embed};
-use crate::report::metrics::{EMBEDDING, FINETUNE, KernelFigures, Scores, Stage, UPDATE};
+use crate::report::metrics::{Decomposition, EMBEDDING, FINETUNE, KernelFigures, Scores, Stage, UPDATE};
 use crate::report::progress::Bar;
 
 /// What the stages leave behind.
@@ -25,8 +25,13 @@ pub(super) struct Outcome {
 }
 
 /// Runs every stage that the experiment asks for.
-pub(super) fn run(request: &Request, dataset: &Dataset, graph: &Graph) -> Result<Outcome, Error> {
-    let mut runner = Runner { request, experiment: &request.experiment, dataset, stages: Vec::new(), evaluate: 0.0 };
+pub(super) fn run(
+    request: &Request,
+    experiment: &Experiment,
+    dataset: &Dataset,
+    graph: &Graph,
+) -> Result<Outcome, Error> {
+    let mut runner = Runner { request, experiment, dataset, stages: Vec::new(), evaluate: 0.0 };
     let (mut embedding, mut weights) = runner.embedding(graph)?;
     let mut power = 1.0;
     if runner.experiment.finetune.is_some() {
@@ -106,15 +111,8 @@ impl Runner<'_> {
         Ok((embedding, weights))
     }
 
-    /// Embeds, and refuses an embedding whose residuals cannot vouch for it.
     fn embed(&self, stage: &'static str, graph: &Graph, options: &embedding::Options) -> Result<Embedding, Error> {
-        let bar = Bar::new(stage, self.request.quiet);
-        let embedding = embed(graph, options, self.request.cluster, bar.callback())
-            .map_err(|source| Error::Embed { dataset: self.dataset.name.clone(), source: source.into() })?;
-        match embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
-            Some(triplet) => Err(Error::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] }),
-            None => Ok(embedding),
-        }
+        embed_nodes(self.request, &self.dataset.name, stage, graph, options)
     }
 
     /// Scores what a stage found, and notes it down.
@@ -135,16 +133,12 @@ impl Runner<'_> {
         let (valid, test) = (score(&self.dataset.valid, "valid")?, score(&self.dataset.test, "test")?);
         self.evaluate += began.elapsed().as_secs_f64();
         self.stages.push(Stage {
-            name,
-            seconds,
             valid,
             test,
-            rank: embedding.rank,
-            operator_columns: embedding.operator_columns,
-            max_relative_residual: embedding.relative_residuals.iter().copied().reduce(f64::max),
-            iterations: embedding.iterations,
+            decomposition: Some(decomposition_of(embedding)),
             kernel,
             ranks_tried,
+            ..Stage::new(name, seconds)
         });
         Ok(())
     }
@@ -160,10 +154,37 @@ impl Runner<'_> {
         let edges = embedding.score(&pairs.edges, is_directed, weights);
         let non_edges = embedding.score(&pairs.non_edges, is_directed, weights);
         let figure = |&metric: &Metric| match metric.evaluate(&edges, &non_edges) {
-            Ok(value) => Ok((metric, value)),
+            Ok(value) => Ok((metric.to_string(), value)),
             Err(source) => Err(Error::Evaluate { metric, split, dataset: self.dataset.name.clone(), source }),
         };
         self.experiment.metrics.iter().map(figure).collect::<Result<_, _>>().map(Scores)
+    }
+}
+
+/// Embeds, and refuses an embedding whose residuals cannot vouch for it.
+pub(super) fn embed_nodes(
+    request: &Request,
+    dataset: &str,
+    stage: &'static str,
+    graph: &Graph,
+    options: &embedding::Options,
+) -> Result<Embedding, Error> {
+    let bar = Bar::new(stage, request.quiet);
+    let embedding = embed(graph, options, request.cluster, bar.callback())
+        .map_err(|source| Error::Embed { dataset: dataset.to_owned(), source: source.into() })?;
+    match embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
+        Some(triplet) => Err(Error::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] }),
+        None => Ok(embedding),
+    }
+}
+
+/// The figures of the decomposition behind an embedding.
+pub(super) fn decomposition_of(embedding: &Embedding) -> Decomposition {
+    Decomposition {
+        rank: embedding.rank,
+        operator_columns: embedding.operator_columns,
+        max_relative_residual: embedding.relative_residuals.iter().copied().reduce(f64::max),
+        iterations: embedding.iterations,
     }
 }
 

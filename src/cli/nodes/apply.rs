@@ -1,0 +1,86 @@
+//! A classifier applied: features made ready, and scores.
+
+use std::sync::Arc;
+
+use crate::cli::Error;
+use crate::dataset::UNLABELLED;
+use crate::engine::{Cluster, form};
+use crate::finetune::network::{self, Problem};
+use crate::matrix::{Dense, Kind, Matrix};
+use crate::model::classifier::{self, Design, Scoring};
+use crate::model::features::FeatureError;
+use crate::model::propagation::Propagation;
+use crate::report::saved::{SavedModel, Weights};
+
+/// X as a classifier takes it: reduced, and with embeddings beside it.
+pub(super) fn ready_features(model: &SavedModel, features: &Matrix, cluster: Cluster) -> Result<Matrix, FeatureError> {
+    if features.shape().columns != model.recipe.features {
+        let (found, expected) = (features.shape().columns, model.recipe.features);
+        return Err(FeatureError::OtherColumns { found, expected });
+    }
+    let vectors = match &model.embedding {
+        None => Vec::new(),
+        Some((left, right)) => vec![Matrix::dense("L", left.clone())?, Matrix::dense("R", right.clone())?],
+    };
+    let beside = |features: Matrix| match vectors.is_empty() {
+        true => Ok(features),
+        false => Matrix::try_beside(&[&[features], &vectors[..]].concat()),
+    };
+    let features = beside(features.clone())?;
+    match &model.reduction {
+        None => Ok(features),
+        Some(reduction) => Ok(beside(Matrix::dense("X", reduction.apply(&features, cluster)?)?)?),
+    }
+}
+
+/// Nodes to score, and what is known of them.
+pub(super) struct Nodes<'a> {
+    pub(super) propagation: &'a Propagation,
+    /// As [`ready_features`] makes them.
+    pub(super) features: &'a Matrix,
+    pub(super) labels: &'a [u32],
+    /// Nodes whose labels are input.
+    pub(super) known: &'a [u32],
+}
+
+/// The scores of all nodes, one column a class.
+pub(super) fn scores(model: &SavedModel, nodes: &Nodes<'_>, cluster: Cluster) -> Result<Dense, Error> {
+    let recipe = &model.recipe;
+    let label_classes = if recipe.label_reuse { recipe.classes.len() } else { 0 };
+    match &model.weights {
+        Weights::Linear(weights) => {
+            let design = Design {
+                propagation: nodes.propagation.clone(),
+                features: nodes.features.clone(),
+                layers: recipe.layers,
+                label_classes,
+            };
+            let scoring = Scoring { labels: nodes.labels, known: nodes.known, passes: recipe.passes };
+            Ok(classifier::score(&design, weights, &scoring, cluster)?)
+        }
+        Weights::Network(network) => {
+            let problem = problem(nodes, Vec::new(), cluster)?;
+            Ok(network::score(&problem, network, nodes.known, recipe.passes, cluster)?)
+        }
+    }
+}
+
+/// What a network is trained or asked on. It looks features up row by row, so they must be written down.
+pub(super) fn problem(nodes: &Nodes<'_>, valid: Vec<u32>, cluster: Cluster) -> Result<Problem, Error> {
+    let features = match nodes.features.kind() {
+        Kind::Dense { data, mask: None, .. } => data.clone(),
+        _ => Arc::new(form(nodes.features, cluster).map_err(network::NetworkError::from)?),
+    };
+    // What is not known stays unread.
+    let mut labels = vec![UNLABELLED; nodes.labels.len()];
+    for &node in nodes.known.iter().chain(&valid) {
+        labels[node as usize] = nodes.labels[node as usize];
+    }
+    Ok(Problem {
+        propagation: nodes.propagation.clone(),
+        features,
+        labels: labels.into(),
+        learn: nodes.known.to_vec(),
+        valid,
+    })
+}

@@ -1,0 +1,233 @@
+//! The stages of node classification, each computed, timed and scored.
+
+mod apply;
+mod data;
+pub(super) mod predict;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+pub(super) use data::NodeData;
+
+use super::links::{decomposition_of, embed_nodes};
+use super::{Error, Request};
+use crate::config::{Experiment, LearnFrom, NodeTask};
+use crate::evaluate::accuracy;
+use crate::finetune::network::{self, Network, NetworkShape};
+use crate::matrix::{Dense, Matrix};
+use crate::model::classifier::{self, Design, Fitted, fit, probabilities};
+use crate::model::embedding::Embedding;
+use crate::model::features::{reduce, with_embedding};
+use crate::report::metrics::{
+    ACCURACY, CLASSIFIER, DROPOUT, DROPOUT_LABELS, Decomposition, EMBEDDING, FEATURES, FINETUNE, NetworkFigures,
+    Scores, Stage,
+};
+use crate::report::progress::Bar;
+use crate::report::saved::{Recipe, SavedConfig, SavedModel, Weights};
+use apply::{Nodes, problem, ready_features, scores};
+
+/// What the stages leave behind.
+pub(super) struct Outcome {
+    /// The classifier of the last stage.
+    pub(super) model: SavedModel,
+    /// What it says of every node.
+    pub(super) probabilities: Dense,
+    /// In the order in which they ran.
+    pub(super) stages: Vec<Stage>,
+    /// Seconds spent on scoring.
+    pub(super) evaluate: f64,
+}
+
+/// Runs every stage that the experiment asks for.
+pub(super) fn run(request: &Request, experiment: &Experiment, data: &NodeData) -> Result<Outcome, Error> {
+    let Some(task) = &experiment.nodes else { unreachable!("asked for") };
+    let mut runner = Runner { request, experiment, task, data, stages: Vec::new(), evaluate: 0.0 };
+    let mut model = runner.prepare()?;
+    let features = runner.features(&mut model)?;
+    let mut last = Dense::default();
+    for (name, options) in closed_forms(&task.classifier) {
+        last = runner.classify(name, &options, &mut model, &features)?;
+    }
+    if let Some(options) = &task.network {
+        last = runner.finetune(options, &mut model, &features)?;
+    }
+    let Runner { stages, evaluate, .. } = runner;
+    Ok(Outcome { model, probabilities: probabilities(&last), stages, evaluate })
+}
+
+/// The closed forms to fit, each with something more than the one before.
+fn closed_forms(options: &classifier::Options) -> Vec<(&'static str, classifier::Options)> {
+    let plain = classifier::Options { label_dropout: false, dropout_copies: 0, ..options.clone() };
+    let mut forms = vec![(CLASSIFIER, plain.clone())];
+    if options.label_dropout && options.label_reuse {
+        forms.push((DROPOUT_LABELS, classifier::Options { label_dropout: true, ..plain }));
+    }
+    if options.dropout_copies > 0 {
+        forms.push((DROPOUT, options.clone()));
+    }
+    forms
+}
+
+struct Runner<'a> {
+    request: &'a Request,
+    experiment: &'a Experiment,
+    task: &'a NodeTask,
+    data: &'a NodeData,
+    stages: Vec<Stage>,
+    evaluate: f64,
+}
+
+impl Runner<'_> {
+    /// A model that has no weights yet.
+    fn prepare(&self) -> Result<SavedModel, Error> {
+        let config = SavedConfig {
+            name: self.experiment.name.clone(),
+            text: self.experiment.text.clone(),
+            set: self.request.set.clone(),
+            seed: self.experiment.seed,
+            data_seed: self.request.experiment.seed,
+            learnt_from_valid: self.task.learn_from == LearnFrom::TrainAndValid,
+        };
+        let classes = self.data.dataset.classes.clone();
+        let recipe = Recipe {
+            layers: self.task.classifier.layers,
+            label_reuse: self.task.classifier.label_reuse,
+            passes: self.task.passes,
+            ..Recipe::new(config, self.data.propagation.nodes(), self.data.features.shape().columns, classes)
+        };
+        Ok(SavedModel { recipe, reduction: None, embedding: None, weights: Weights::Linear(Arc::default()) })
+    }
+
+    /// Embeds and reduces, as far as that is asked for.
+    fn features(&mut self, model: &mut SavedModel) -> Result<Matrix, Error> {
+        let cluster = self.request.cluster;
+        let failed = |source| Error::Features { dataset: self.data.dataset.name.clone(), source: Box::new(source) };
+        let mut features = self.data.features.clone();
+        if let Some(graph) = &self.data.graph {
+            let start = Instant::now();
+            let options = &self.experiment.embedding;
+            let embedding = embed_nodes(self.request, &self.data.dataset.name, EMBEDDING, graph, options)?;
+            let seconds = start.elapsed().as_secs_f64();
+            let decomposition = Some(decomposition_of(&embedding));
+            self.stages.push(Stage { decomposition, ..Stage::new(EMBEDDING, seconds) });
+            features = with_embedding(&features, &embedding).map_err(failed)?;
+            let Embedding { nodes, rank, left, right, .. } = embedding;
+            let side = |data| Dense::new(nodes, rank, data).map_err(|source| failed(source.into()));
+            model.embedding = Some((side(left)?, side(right)?));
+            model.recipe.embedding = true;
+        }
+        if let Some(options) = &self.task.components {
+            let start = Instant::now();
+            let bar = Bar::new(FEATURES, self.request.quiet);
+            let reduced = reduce(&features, options, cluster, bar.callback()).map_err(failed)?;
+            let decomposition = Decomposition {
+                rank: reduced.reduction.directions.columns(),
+                operator_columns: reduced.operator_columns,
+                max_relative_residual: reduced.relative_residuals.iter().copied().reduce(f64::max),
+                iterations: reduced.iterations,
+            };
+            let seconds = start.elapsed().as_secs_f64();
+            self.stages.push(Stage { decomposition: Some(decomposition), ..Stage::new(FEATURES, seconds) });
+            (model.reduction, model.recipe.reduced) = (Some(reduced.reduction), true);
+        }
+        ready_features(model, &self.data.features, cluster).map_err(failed)
+    }
+
+    /// Fits a closed form, and scores every node.
+    fn classify(
+        &mut self,
+        name: &'static str,
+        options: &classifier::Options,
+        model: &mut SavedModel,
+        features: &Matrix,
+    ) -> Result<Dense, Error> {
+        let start = Instant::now();
+        let classes = self.data.dataset.classes.len();
+        let design = self.design(features);
+        let learn = self.data.learn(self.task.learn_from);
+        let bar = Bar::new(name, self.request.quiet);
+        let labels = self.data.labels();
+        let fitted = fit(&design, labels, &learn, classes, options, self.request.cluster, bar.callback())?;
+        let Fitted { weights, singular_values, relative_residuals, iterations, operator_columns } = fitted;
+        let decomposition = Decomposition {
+            rank: singular_values.len(),
+            operator_columns,
+            max_relative_residual: relative_residuals.iter().copied().reduce(f64::max),
+            iterations,
+        };
+        model.weights = Weights::Linear(weights);
+        let stage = Stage { decomposition: Some(decomposition), ..Stage::new(name, start.elapsed().as_secs_f64()) };
+        self.score(stage, model, features, &learn, self.task.learn_from)
+    }
+
+    /// Trains a network from the weights found so far, and scores every node.
+    fn finetune(
+        &mut self,
+        options: &network::Options,
+        model: &mut SavedModel,
+        features: &Matrix,
+    ) -> Result<Dense, Error> {
+        let start = Instant::now();
+        let Weights::Linear(weights) = &model.weights else { unreachable!("the closed form comes first") };
+        let design = self.design(features);
+        let shape = NetworkShape {
+            features: features.shape().columns,
+            classes: weights.columns(),
+            layers: design.layers,
+            label_reuse: model.recipe.label_reuse,
+        };
+        let weights = design.network_weights(weights).map_err(classifier::ClassifierError::from)?;
+        let network = Network::from_linear(&weights, shape)?;
+        let from = if options.train_on_valid { LearnFrom::TrainAndValid } else { LearnFrom::Train };
+        let learn = self.data.learn(from);
+        let nodes = Nodes { features, known: &learn, ..self.nodes(features, &learn) };
+        let problem = Arc::new(problem(&nodes, self.data.split().valid.clone(), self.request.cluster)?);
+        let bar = Bar::new(FINETUNE, self.request.quiet);
+        let trained = network::train(problem, network, options, self.request.cluster, bar.epoch_callback())?;
+        let figures = NetworkFigures {
+            parameters: trained.network.parameters().len(),
+            kept_epoch: trained.best_epoch,
+            epochs: trained.epochs,
+        };
+        model.weights = Weights::Network(trained.network);
+        model.recipe.network = true;
+        model.recipe.config.learnt_from_valid = from == LearnFrom::TrainAndValid;
+        let stage = Stage { network: Some(figures), ..Stage::new(FINETUNE, start.elapsed().as_secs_f64()) };
+        self.score(stage, model, features, &learn, from)
+    }
+
+    fn design(&self, features: &Matrix) -> Design {
+        let options = &self.task.classifier;
+        Design {
+            propagation: self.data.propagation.clone(),
+            features: features.clone(),
+            layers: options.layers,
+            label_classes: if options.label_reuse { self.data.dataset.classes.len() } else { 0 },
+        }
+    }
+
+    fn nodes<'a>(&'a self, features: &'a Matrix, known: &'a [u32]) -> Nodes<'a> {
+        Nodes { propagation: &self.data.propagation, features, labels: self.data.labels(), known }
+    }
+
+    /// Scores every node, and notes the stage down. What was learnt from is no measure of what was learnt.
+    fn score(
+        &mut self,
+        stage: Stage,
+        model: &SavedModel,
+        features: &Matrix,
+        learn: &[u32],
+        from: LearnFrom,
+    ) -> Result<Dense, Error> {
+        let start = Instant::now();
+        let scores = scores(model, &self.nodes(features, learn), self.request.cluster)?;
+        let (labels, split) = (self.data.labels(), self.data.split());
+        let figure =
+            |nodes: &[u32]| accuracy(&scores, labels, nodes).map(|figure| Scores(vec![(ACCURACY.to_owned(), figure)]));
+        let valid = figure(&split.valid).filter(|_| from == LearnFrom::Train);
+        let test = figure(&split.test);
+        self.evaluate += start.elapsed().as_secs_f64();
+        self.stages.push(Stage { valid, test, ..stage });
+        Ok(scores)
+    }
+}

@@ -1,0 +1,237 @@
+//! The part of an experiment that classifies nodes.
+
+use super::defaults::*;
+use super::entries::Entries;
+use super::error::ConfigError;
+use super::experiment::{boolean, count, list, text};
+use super::scalar::{self, Scalar};
+use super::{keys, keys::Key};
+use crate::dataset::{NodeFiles, NodeSplitFrom};
+use crate::finetune::network::{self, Phase};
+use crate::model::classifier::{self, Targets};
+use crate::svd::{self, Method};
+
+/// Node classification, as a config asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeTask {
+    /// Whether embeddings are put beside the features.
+    pub embedding: bool,
+    /// To how many components features are reduced, if they are.
+    pub components: Option<svd::Options>,
+    /// The closed form.
+    pub classifier: classifier::Options,
+    /// How often nodes are scored.
+    pub passes: usize,
+    /// Whose labels the closed form learns from.
+    pub learn_from: LearnFrom,
+    /// How the network is trained, if it is.
+    pub network: Option<network::Options>,
+}
+
+/// Whose labels to learn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LearnFrom {
+    /// Those of training nodes.
+    Train,
+    /// Those of validation nodes too.
+    TrainAndValid,
+}
+
+impl NodeTask {
+    /// The same with another seed.
+    pub(super) fn set_seed(&mut self, seed: u64) {
+        self.classifier.svd.seed = seed;
+        if let Some(components) = &mut self.components {
+            components.seed = seed;
+        }
+        if let Some(network) = &mut self.network {
+            network.seed = seed;
+        }
+    }
+}
+
+/// The task, if the config has a table for it.
+pub(super) fn task(entries: &Entries, file: &str, seed: u64) -> Result<Option<NodeTask>, ConfigError> {
+    let label_reuse = switch(entries, &keys::LABEL_REUSE, DEFAULT_LABEL_REUSE)?;
+    let layers = entries.count(&keys::LAYERS, 0..=MOST_STEPS)?.unwrap_or(DEFAULT_LAYERS);
+    let learn_from = entries.choice(&keys::LEARN_FROM, scalar::LEARN_FROM)?.unwrap_or(DEFAULT_LEARN_FROM);
+    let components = entries.count(&keys::COMPONENTS, 1..=u32::MAX)?.map(|rank| svd::Options {
+        method: Method::Auto,
+        seed,
+        ..svd::Options::of_rank(rank)
+    });
+    let task = NodeTask {
+        embedding: switch(entries, &keys::EMBEDDED, DEFAULT_EMBEDDED)?,
+        components,
+        classifier: classifier::Options {
+            layers,
+            label_reuse,
+            rows: entries.choice(&keys::CLASSIFIER_ROWS, scalar::ROWS)?.unwrap_or_default(),
+            rank: entries.count(&keys::CLASSIFIER_RANK, 1..=u32::MAX)?,
+            svd: svd::Options {
+                oversample: entries.count(&keys::CLASSIFIER_OVERSAMPLE, 0..=u32::MAX)?,
+                iterations: entries
+                    .count(&keys::CLASSIFIER_ITERATIONS, 0..=u32::MAX)?
+                    .unwrap_or(svd::DEFAULT_ITERATIONS),
+                method: entries.choice(&keys::CLASSIFIER_METHOD, scalar::METHOD)?.unwrap_or(Method::Auto),
+                seed,
+                ..svd::Options::of_rank(1)
+            },
+            targets: entries.get(&keys::TARGETS, targets)?.unwrap_or(DEFAULT_TARGETS),
+            cut: entries.number(&keys::CUT, |cut| (0.0..1.0).contains(&cut))?.unwrap_or(DEFAULT_CUT),
+            label_dropout: switch(entries, &keys::LABEL_DROPOUT, DEFAULT_LABEL_DROPOUT)?,
+            dropout_copies: entries.count(&keys::DROPOUT_COPIES, 0..=100)?.unwrap_or(DEFAULT_DROPOUT_COPIES),
+            dropout_rate: entries
+                .number(&keys::DROPOUT_RATE, |rate| rate > 0.0 && rate < 1.0)?
+                .unwrap_or(DEFAULT_DROPOUT_RATE),
+        },
+        passes: entries.count(&keys::PASSES, 1..=10)?.unwrap_or(if label_reuse { 2 } else { 1 }),
+        learn_from,
+        network: network(entries, file, layers, learn_from, seed)?,
+    };
+    let is_asked_for = ["features", "classifier", "network"].iter().any(|table| entries.has_table(table));
+    let links = ["finetune", "update"].iter().find(|table| entries.has_table(table));
+    match (is_asked_for, links) {
+        (true, Some(&links)) => {
+            let rule = "the one is for classifying nodes, the other for predicting links";
+            Err(ConfigError::Disagreement { config: file.to_owned(), keys: ["classifier", links], rule })
+        }
+        _ => Ok(is_asked_for.then_some(task)),
+    }
+}
+
+fn network(
+    entries: &Entries,
+    file: &str,
+    layers: usize,
+    learn_from: LearnFrom,
+    seed: u64,
+) -> Result<Option<network::Options>, ConfigError> {
+    let epochs = entries.get(&keys::NETWORK_EPOCHS, |value| list(value, count))?;
+    let rates = entries.get(&keys::LEARNING_RATES, |value| list(value, positive))?;
+    let epochs = epochs.unwrap_or_else(|| DEFAULT_NETWORK_EPOCHS.to_vec());
+    let rates = rates.unwrap_or_else(|| DEFAULT_LEARNING_RATES.to_vec());
+    let fanouts = entries.get(&keys::FANOUTS, |value| list(value, fanout))?.unwrap_or_else(|| default_fanouts(layers));
+    let learn_from = entries.choice(&keys::NETWORK_LEARN_FROM, scalar::LEARN_FROM)?.unwrap_or(learn_from);
+    let options = network::Options {
+        batch: entries.count(&keys::NETWORK_BATCH, 1..=u32::MAX)?.unwrap_or(DEFAULT_NETWORK_BATCH),
+        dropout: entries
+            .number(&keys::NETWORK_DROPOUT, |rate| (0.0..1.0).contains(&rate))?
+            .unwrap_or(DEFAULT_NETWORK_DROPOUT),
+        weight_decay: entries.number(&keys::WEIGHT_DECAY, |decay| decay >= 0.0)?.unwrap_or(DEFAULT_WEIGHT_DECAY),
+        train_on_valid: learn_from == LearnFrom::TrainAndValid,
+        seed,
+        schedule: epochs.iter().zip(&rates).map(|(&epochs, &learning_rate)| Phase { epochs, learning_rate }).collect(),
+        fanouts,
+    };
+    if !entries.has_table("network") {
+        return Ok(None);
+    }
+    if epochs.len() != rates.len() {
+        let keys = [keys::NETWORK_EPOCHS.path, keys::LEARNING_RATES.path];
+        let rule = "give as many of the one as of the other";
+        return Err(ConfigError::Disagreement { config: file.to_owned(), keys, rule });
+    }
+    if options.fanouts.len() != layers {
+        let keys = [keys::LAYERS.path, keys::FANOUTS.path];
+        return Err(ConfigError::Disagreement {
+            config: file.to_owned(),
+            keys,
+            rule: "give one fan-out for each layer",
+        });
+    }
+    Ok(Some(options))
+}
+
+/// Four at every step but the last, whose features are known in advance.
+fn default_fanouts(layers: usize) -> Vec<Option<usize>> {
+    (1..=layers).map(|layer| Some(4).filter(|_| layer < layers)).collect()
+}
+
+/// The files that the nodes of a user's own graph come from, if any are named.
+pub(super) fn files(entries: &Entries, file: &str) -> Result<Option<NodeFiles>, ConfigError> {
+    let features = entries.get(&keys::FEATURE_FILE, text)?;
+    let labels = entries.get(&keys::LABEL_FILE, text)?;
+    let part = |key: &Key| entries.get(key, part_of_nodes);
+    let (train, valid, test) = (part(&keys::TRAIN)?, part(&keys::VALID)?, part(&keys::TEST)?);
+    if features.is_none() && labels.is_none() && train.is_none() {
+        return Ok(None);
+    }
+    let contradiction = |keys: [&'static str; 2]| {
+        let rule = "give files for all parts of the split, or fractions for all";
+        Err(ConfigError::Disagreement { config: file.to_owned(), keys, rule })
+    };
+    let split = match (train, valid, test) {
+        (Some(Part::File(train)), valid, test) => {
+            let file = |part: Option<Part>| match part {
+                None => Ok(None),
+                Some(Part::File(path)) => Ok(Some(path.into())),
+                Some(Part::Fraction(_)) => Err(()),
+            };
+            match (file(valid), file(test)) {
+                (Ok(valid), Ok(test)) => NodeSplitFrom::Files { train: train.into(), valid, test },
+                (Err(()), _) => return contradiction([keys::TRAIN.path, keys::VALID.path]),
+                (_, Err(())) => return contradiction([keys::TRAIN.path, keys::TEST.path]),
+            }
+        }
+        (_, Some(Part::File(_)), _) => return contradiction([keys::TRAIN.path, keys::VALID.path]),
+        (_, _, Some(Part::File(_))) => return contradiction([keys::TRAIN.path, keys::TEST.path]),
+        (train, valid, test) => {
+            let valid = fraction(valid).unwrap_or(DEFAULT_VALID_NODES);
+            let test = fraction(test).unwrap_or(DEFAULT_TEST_NODES);
+            NodeSplitFrom::Fractions { train: fraction(train).unwrap_or(1.0 - valid - test), valid, test }
+        }
+    };
+    Ok(Some(NodeFiles { features: features.map(Into::into), labels: labels.map(Into::into), split }))
+}
+
+/// Which nodes: those of a file, or a part of all.
+enum Part {
+    File(String),
+    Fraction(f64),
+}
+
+fn fraction(part: Option<Part>) -> Option<f64> {
+    match part {
+        Some(Part::Fraction(fraction)) => Some(fraction),
+        _ => None,
+    }
+}
+
+fn part_of_nodes(value: &Scalar) -> Option<Part> {
+    match value {
+        Scalar::Float(part) if (0.0..=1.0).contains(part) => Some(Part::Fraction(*part)),
+        Scalar::Integer(part @ 0..=1) => Some(Part::Fraction(*part as f64)),
+        other => text(other).map(Part::File),
+    }
+}
+
+fn switch(entries: &Entries, key: &Key, default: bool) -> Result<bool, ConfigError> {
+    Ok(entries.get(key, boolean)?.unwrap_or(default))
+}
+
+fn number(value: &Scalar) -> Option<f64> {
+    match *value {
+        Scalar::Float(number) => Some(number).filter(|number| number.is_finite()),
+        Scalar::Integer(number) => Some(number as f64),
+        _ => None,
+    }
+}
+
+fn positive(value: &Scalar) -> Option<f64> {
+    number(value).filter(|&number| number > 0.0)
+}
+
+fn targets(value: &Scalar) -> Option<Targets> {
+    match list(value, number)?[..] {
+        [hit, miss] if hit > miss => Some(Targets { hit: hit as f32, miss: miss as f32 }),
+        _ => None,
+    }
+}
+
+fn fanout(value: &Scalar) -> Option<Option<usize>> {
+    match value {
+        Scalar::Text(text) if text == "all" => Some(None),
+        other => count(other).map(Some),
+    }
+}

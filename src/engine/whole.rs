@@ -1,0 +1,33 @@
+//! Whole answers, for those who need no session of their own.
+
+use std::sync::Arc;
+
+use super::{Cluster, EngineError, run};
+use crate::matrix::{Dense, Matrix};
+use crate::plan::{Program, Side};
+
+/// The entries of a matrix. Few rows are formed by way of the transpose: a walk from each row, not one from each column.
+pub fn form(matrix: &Matrix, cluster: Cluster) -> Result<Dense, EngineError> {
+    let shape = matrix.shape();
+    let is_wide = shape.rows < shape.columns;
+    let program = Arc::new(Program::form(&if is_wide { matrix.t() } else { matrix.clone() }));
+    let entries = run(cluster, vec![program], |session| {
+        let entries = session.form(0)?;
+        Ok::<_, EngineError>(session.collect(&entries)?.unwrap_or_default())
+    })?;
+    Ok(if is_wide { entries.transposed() } else { entries })
+}
+
+/// A matrix, or its transpose, times a stored one.
+///
+/// # Panics
+/// If the shapes do not fit each other.
+pub fn product(matrix: &Matrix, side: Side, factor: &Arc<Dense>, cluster: Cluster) -> Result<Dense, EngineError> {
+    let program = Arc::new(Program::compile(matrix, side));
+    let factor = factor.clone();
+    run(cluster, vec![program], move |session| {
+        let panel = session.panel_from(&factor, factor.columns(), 0, 0)?;
+        let product = session.multiply(0, &panel)?;
+        Ok(session.collect(&product)?.unwrap_or_default())
+    })
+}

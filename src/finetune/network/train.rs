@@ -1,0 +1,291 @@
+//! Training the network on batches of nodes.
+//!
+//! Workers share a batch piece by piece; the gradient of a piece is computed by one of them, and pieces are summed along
+//! the tile tree. How a batch is cut depends on its size alone, so the bits do not depend on the number of workers.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::super::adam::Adam;
+use super::parameters::Factors;
+use super::pass::{Chance, Inputs, Pass};
+use super::sample::Walk;
+use super::{Network, NetworkError, Options, Problem, score};
+use crate::dataset::UNLABELLED;
+use crate::engine::{Cluster, EngineError, Session, Shard, run};
+use crate::graph::Neighbours;
+use crate::kernel::random::{bits, stream};
+use crate::matrix::Dense;
+
+/// About how many nodes of a batch are a worker's unit of work.
+const PIECE: usize = 64;
+
+/// What is known after an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct EpochFigures {
+    /// Its number, from 1.
+    pub epoch: usize,
+    /// The mean cross-entropy of a node, over all batches, with dropout and the parameters of the time.
+    pub loss: f64,
+    /// The fraction of the validation nodes that the network puts in their class, with all neighbours and no dropout;
+    /// `None` where those are trained on, or there are none.
+    pub valid_accuracy: Option<f64>,
+    /// How long it took, validation included.
+    pub seconds: f64,
+}
+
+/// What training found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trained {
+    /// The network of the best epoch.
+    pub network: Network,
+    /// The validation accuracy of the network that training started from.
+    pub start_accuracy: Option<f64>,
+    /// Every epoch, in order.
+    pub epochs: Vec<EpochFigures>,
+    /// Which epoch the network is of: that of the best validation accuracy, the first of equals, or the last one where
+    /// there is none. 0 is the network that training started from.
+    pub best_epoch: usize,
+}
+
+/// How far training is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EpochProgress {
+    /// The number of the epoch, from 1, and 0 for the start.
+    pub epoch: usize,
+    /// Epochs in all.
+    pub epochs: usize,
+    /// Batches of the epoch that are done.
+    pub batch: usize,
+    /// Batches in an epoch.
+    pub batches: usize,
+    /// The mean cross-entropy of a node, over the batches of the epoch so far.
+    pub loss: f64,
+    /// At the end of an epoch, if there are nodes to validate on.
+    pub valid_accuracy: Option<f64>,
+}
+
+/// Called on the first worker after every batch, and once more after validation.
+pub type Progress = dyn Fn(&EpochProgress) + Send + Sync;
+
+/// Trains a network.
+pub fn train(
+    problem: Arc<Problem>,
+    network: Network,
+    options: &Options,
+    cluster: Cluster,
+    progress: Arc<Progress>,
+) -> Result<Trained, NetworkError> {
+    let shape = network.shape();
+    options.check(shape)?;
+    problem.check(shape)?;
+    if problem.learn.is_empty() {
+        return Err(NetworkError::NothingToLearn);
+    }
+    let known = problem.classes_of(&problem.learn, shape)?;
+    let validated = if options.train_on_valid { &[] } else { problem.valid.as_slice() };
+    let valid = problem.classes_of(validated, shape)?;
+    let valid_count = valid.iter().filter(|&&class| class != UNLABELLED).count();
+    let neighbours = Neighbours::of(problem.propagation.adjacency());
+    let options = options.clone();
+    let first = first_layer(&problem, &network, known.clone(), cluster)?;
+    run(cluster, score::programs(&problem.propagation)?, move |session| {
+        let walk = Walk { neighbours: &neighbours, scale: problem.propagation.scale() };
+        let inputs = Inputs { walk, features: &problem.features, known: &known, first: &first };
+        let validation = match valid_count {
+            0 => None,
+            count => Some(Validation {
+                x: session.panel_from(&problem.features, shape.features, 0, stream::WEIGHTS)?,
+                first: session.panel_from(&first, shape.width(), 0, stream::WEIGHTS)?,
+                classes: &valid,
+                count,
+            }),
+        };
+        let trainer =
+            Trainer { inputs, learn: &problem.learn, options: &options, validation, progress: progress.as_ref() };
+        trainer.train(session, network.clone())
+    })
+}
+
+/// What the first layer multiplies, for all nodes: every worker looks up rows of it.
+pub(super) fn first_layer(
+    problem: &Problem,
+    network: &Network,
+    known: Arc<[u32]>,
+    cluster: Cluster,
+) -> Result<Dense, NetworkError> {
+    let (shape, features) = (network.shape(), problem.features.clone());
+    let whole = run(cluster, score::programs(&problem.propagation)?, move |session| {
+        let x = session.panel_from(&features, shape.features, 0, stream::WEIGHTS)?;
+        let y = score::labels(session, &x, &known, shape)?;
+        let first = score::first_layer(session, &x, y.as_ref())?;
+        Ok::<_, NetworkError>(session.collect(&first)?)
+    })?;
+    Ok(whole.unwrap_or_default())
+}
+
+struct Validation<'a> {
+    x: Shard,
+    first: Shard,
+    classes: &'a [u32],
+    count: usize,
+}
+
+impl Validation<'_> {
+    fn accuracy(&self, session: &mut Session<'_>, factors: &Factors) -> Result<f64, EngineError> {
+        let logits = score::logits(session, &self.x, &self.first, factors)?;
+        let rows = logits.rows();
+        let (panel, classes) = (logits.panel(), &self.classes[rows.clone()]);
+        let hits = (0..rows.len())
+            .filter(|&row| classes[row] != UNLABELLED && largest(panel.row(row)) == classes[row] as usize)
+            .count();
+        // One piece a worker: whole numbers add up to the same bits in any order.
+        let hits = session.sum_over(session.workers(), 1, |_, sums| sums[0] = hits as f64)?;
+        Ok(hits[0] / self.count as f64)
+    }
+}
+
+/// The position of the largest entry, the first of equals.
+fn largest(row: &[f32]) -> usize {
+    row.iter().enumerate().fold(0, |best, (place, entry)| if *entry > row[best] { place } else { best })
+}
+
+struct Trainer<'a> {
+    inputs: Inputs<'a>,
+    learn: &'a [u32],
+    options: &'a Options,
+    validation: Option<Validation<'a>>,
+    progress: &'a Progress,
+}
+
+/// What changes from batch to batch.
+struct State {
+    network: Network,
+    factors: Factors,
+    adam: Adam,
+    pass: Pass,
+    /// Pieces begun in all batches so far: names what is left to chance.
+    pieces: u64,
+}
+
+impl Trainer<'_> {
+    fn train(&self, session: &mut Session<'_>, network: Network) -> Result<Trained, NetworkError> {
+        let adam = Adam::new(network.parameters().len(), 0.0);
+        let factors = Factors::of(&network);
+        let mut state = State { network, factors, adam, pass: Pass::default(), pieces: 0 };
+        let epochs = self.options.schedule.iter().map(|phase| phase.epochs).sum();
+        let batches = self.learn.len().div_ceil(self.options.batch);
+        let mut report = EpochProgress { epoch: 0, epochs, batch: 0, batches, loss: 0.0, valid_accuracy: None };
+        let start_accuracy = self.validate(session, &state.factors, &mut report)?;
+        let mut trained = Trained {
+            network: state.network.clone(),
+            start_accuracy,
+            epochs: Vec::with_capacity(epochs),
+            best_epoch: 0,
+        };
+        let mut best = start_accuracy;
+        for phase in &self.options.schedule {
+            state.adam.set_learning_rate(phase.learning_rate);
+            for _ in 0..phase.epochs {
+                let started = Instant::now();
+                let epoch = trained.epochs.len() + 1;
+                report = EpochProgress { epoch, batch: 0, loss: 0.0, valid_accuracy: None, ..report };
+                self.run_epoch(session, &mut state, &mut report)?;
+                let valid_accuracy = self.validate(session, &state.factors, &mut report)?;
+                if valid_accuracy.is_none() || valid_accuracy > best {
+                    best = valid_accuracy;
+                    trained.best_epoch = epoch;
+                    trained.network.clone_from(&state.network);
+                }
+                let seconds = started.elapsed().as_secs_f64();
+                trained.epochs.push(EpochFigures { epoch, loss: report.loss, valid_accuracy, seconds });
+            }
+        }
+        Ok(trained)
+    }
+
+    fn validate(
+        &self,
+        session: &mut Session<'_>,
+        factors: &Factors,
+        report: &mut EpochProgress,
+    ) -> Result<Option<f64>, NetworkError> {
+        let Some(validation) = &self.validation else { return Ok(None) };
+        report.valid_accuracy = Some(validation.accuracy(session, factors)?);
+        self.tell(session, report);
+        Ok(report.valid_accuracy)
+    }
+
+    fn run_epoch(
+        &self,
+        session: &mut Session<'_>,
+        state: &mut State,
+        report: &mut EpochProgress,
+    ) -> Result<(), NetworkError> {
+        let order = self.order(report.epoch);
+        let mut total = 0.0;
+        for (number, batch) in order.chunks(self.options.batch).enumerate() {
+            let diverged = NetworkError::Diverged { epoch: report.epoch, batch: number + 1 };
+            let loss = match self.take_step(session, state, batch) {
+                Err(EngineError::NotFinite { .. }) => return Err(diverged),
+                other => other?,
+            };
+            if !loss.is_finite() {
+                return Err(diverged);
+            }
+            total += loss;
+            report.batch = number + 1;
+            report.loss = total / (number * self.options.batch + batch.len()) as f64;
+            self.tell(session, report);
+        }
+        Ok(())
+    }
+
+    /// The nodes of an epoch in random order.
+    fn order(&self, epoch: usize) -> Vec<u32> {
+        let mut order = self.learn.to_vec();
+        let key = |&node: &u32| bits(self.options.seed, stream::SHUFFLE, u64::from(node), epoch as u32);
+        order.sort_by_cached_key(|node| (key(node), *node));
+        order
+    }
+
+    /// One step down the gradient of a batch; returns the sum of the cross-entropies of its nodes.
+    fn take_step(&self, session: &mut Session<'_>, state: &mut State, batch: &[u32]) -> Result<f64, EngineError> {
+        let State { network, factors, adam, pass, pieces } = state;
+        let (count, scale) = (batch.len().div_ceil(PIECE), 1.0 / batch.len() as f64);
+        let parameters = network.parameters().len();
+        // The loss comes last, so that the derivatives are where the parameters are.
+        let mut sums = session.sum_over(count, parameters + 1, |piece, sums| {
+            let chance = Chance {
+                fanouts: &self.options.fanouts,
+                dropout: self.options.dropout,
+                seed: self.options.seed,
+                piece: *pieces + piece as u64,
+            };
+            let (gradient, loss) = sums.split_at_mut(parameters);
+            pass.forward(self.inputs, factors, &batch[piece_of(batch.len(), count, piece)], chance);
+            loss[0] = pass.backward(self.inputs, factors, chance, scale, gradient);
+        })?;
+        *pieces += count as u64;
+        let gradient = &mut sums[..parameters];
+        for weights in factors.products.iter().map(|product| product.weights()) {
+            let decayed = gradient[weights.clone()].iter_mut().zip(&network.parameters()[weights]);
+            decayed.for_each(|(slope, weight)| *slope += 2.0 * self.options.weight_decay * weight);
+        }
+        adam.step(network.parameters_mut(), gradient);
+        factors.refresh(network);
+        Ok(sums[parameters])
+    }
+
+    fn tell(&self, session: &Session<'_>, report: &EpochProgress) {
+        if session.worker() == 0 {
+            (self.progress)(report);
+        }
+    }
+}
+
+/// The places of a piece within a batch.
+fn piece_of(batch: usize, count: usize, piece: usize) -> Range<usize> {
+    piece * batch / count..(piece + 1) * batch / count
+}

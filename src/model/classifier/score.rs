@@ -1,0 +1,69 @@
+//! The scores of all nodes.
+
+use std::sync::Arc;
+
+use super::{ClassifierError, Design, Labels};
+use crate::dataset::UNLABELLED;
+use crate::engine::{Cluster, product};
+use crate::matrix::Dense;
+use crate::plan::Side;
+
+/// What is known of the nodes that are scored.
+#[derive(Debug, Clone)]
+pub struct Scoring<'a> {
+    /// The class of every node, or [`UNLABELLED`].
+    pub labels: &'a [u32],
+    /// The nodes whose labels are part of M.
+    pub known: &'a [u32],
+    /// One, or two: the second time with the probabilities of the first in place of labels that are not known.
+    pub passes: usize,
+}
+
+/// `M·W`: one row a node, one column a class.
+pub fn score(
+    design: &Design,
+    weights: &Arc<Dense>,
+    scoring: &Scoring<'_>,
+    cluster: Cluster,
+) -> Result<Dense, ClassifierError> {
+    if weights.rows() != design.columns() {
+        return Err(ClassifierError::OtherColumns { found: design.columns(), expected: weights.rows() });
+    }
+    let classes = weights.columns();
+    let known = Labels::known(scoring.labels, scoring.known, classes);
+    let mut scores = product(&design.matrix(Some(&known))?, Side::Plain, weights, cluster)?;
+    if design.label_classes > 0 {
+        for _ in 1..scoring.passes {
+            let thought = Labels::Soft(Arc::new(with_known(probabilities(&scores), scoring)));
+            scores = product(&design.matrix(Some(&thought))?, Side::Plain, weights, cluster)?;
+        }
+    }
+    Ok(scores)
+}
+
+/// The softmax of every row.
+pub fn probabilities(scores: &Dense) -> Dense {
+    let mut data = scores.data().to_vec();
+    for row in data.chunks_exact_mut(scores.columns().max(1)) {
+        let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        row.iter_mut().for_each(|entry| *entry = (*entry - largest).exp());
+        let total: f32 = row.iter().sum();
+        row.iter_mut().for_each(|entry| *entry /= total);
+    }
+    Dense::new(scores.rows(), scores.columns(), data).unwrap_or_default()
+}
+
+/// Puts what is known in place of what is thought.
+fn with_known(thought: Dense, scoring: &Scoring<'_>) -> Dense {
+    let (rows, classes) = (thought.rows(), thought.columns());
+    let mut data = thought.into_data();
+    for &node in scoring.known {
+        let label = scoring.labels[node as usize];
+        if label != UNLABELLED {
+            let row = &mut data[node as usize * classes..(node as usize + 1) * classes];
+            row.fill(0.0);
+            row[label as usize] = 1.0;
+        }
+    }
+    Dense::new(rows, classes, data).unwrap_or_default()
+}

@@ -1,0 +1,90 @@
+//! How features and labels travel along the edges of a graph.
+//!
+//! `Â = (D+I)^-½ (A+I) (D+I)^-½` averages a node with its neighbours. Without its diagonal it is
+//! `Z = Â − (D+I)⁻¹ = (D+I)^-½ A (D+I)^-½`, which tells a node of its neighbours alone: with labels as input, row i of
+//! `Z·Y` does not know label i. Two steps can come back to where they began, `diag(Â·Z)`, and that is taken out too.
+
+use std::sync::Arc;
+
+use crate::graph::{Graph, Sparse};
+use crate::matrix::{Matrix, MatrixError};
+
+/// Why a graph cannot be propagated over.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PropagationError {
+    /// Steps could not come back the way they went.
+    #[error("edges have a direction: take each of them both ways")]
+    Directed,
+    /// A node would tell itself its own label.
+    #[error("node {node} has an edge to itself: drop such edges, every node is averaged with itself anyway")]
+    SelfLoop {
+        /// Which node.
+        node: usize,
+    },
+}
+
+/// The edges of an undirected graph without self-loops, and how they are weighed.
+#[derive(Debug, Clone)]
+pub struct Propagation {
+    adjacency: Arc<Sparse>,
+    /// `(degree + 1)^-½` of every node.
+    scale: Arc<[f32]>,
+}
+
+impl Propagation {
+    /// The propagation over a graph; degrees below zero (of negative weights) count as zero.
+    pub fn new(graph: &Graph) -> Result<Self, PropagationError> {
+        if !graph.adjacency.is_symmetric() {
+            return Err(PropagationError::Directed);
+        }
+        let mut own = None;
+        graph.adjacency.for_each(|row, column, _| own = own.or((row == column).then_some(row)));
+        if let Some(node) = own {
+            return Err(PropagationError::SelfLoop { node });
+        }
+        let scale = graph.degrees.iter().map(|degree| (degree.max(0.0) + 1.0).sqrt().recip()).collect();
+        Ok(Self { adjacency: graph.adjacency.clone(), scale })
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.scale.len()
+    }
+
+    /// A.
+    pub fn adjacency(&self) -> &Arc<Sparse> {
+        &self.adjacency
+    }
+
+    /// The diagonal of `(D+I)^-½`: the entry of Â from i to j is the weight of that edge times both of theirs.
+    pub fn scale(&self) -> &Arc<[f32]> {
+        &self.scale
+    }
+
+    /// Â.
+    pub fn average(&self) -> Result<Matrix, MatrixError> {
+        let edges = Matrix::sparse("A", self.adjacency.clone()).try_add(&Matrix::identity(self.nodes()))?;
+        self.scaled(&edges)
+    }
+
+    /// Z: Â without its diagonal.
+    pub fn neighbours(&self) -> Result<Matrix, MatrixError> {
+        self.scaled(&Matrix::sparse("A", self.adjacency.clone()))
+    }
+
+    /// The diagonal of `Â·Z`: how much of what a node says comes back to it in two steps.
+    pub fn returns(&self) -> Vec<f32> {
+        let mut sums = vec![0.0f64; self.nodes()];
+        self.adjacency.for_each(|row, column, weight| {
+            let entry = f64::from(weight) * f64::from(self.scale[row]) * f64::from(self.scale[column]);
+            sums[row] += entry * entry;
+        });
+        sums.into_iter().map(|sum| sum as f32).collect()
+    }
+
+    fn scaled(&self, edges: &Matrix) -> Result<Matrix, MatrixError> {
+        let scale = Matrix::diagonal("S", self.scale.to_vec())?;
+        scale.try_multiply(edges)?.try_multiply(&scale)
+    }
+}

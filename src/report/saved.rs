@@ -1,0 +1,310 @@
+//! A trained classifier as files: `model.json` says what it is, arrays beside it hold its numbers.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use npyz::NpyFile;
+use serde::{Deserialize, Serialize};
+
+use super::output::{LEFT, RIGHT, ResultFile};
+use crate::dataset::Ids;
+use crate::evaluate::best_class;
+use crate::finetune::network::{Network, NetworkShape};
+use crate::matrix::{Dense, MatrixError};
+use crate::model::features::Reduction;
+
+/// What the model is.
+pub const MODEL: &str = "model.json";
+/// W*, one row a column of M.
+pub const WEIGHTS: &str = "weights.npy";
+/// The parameters of a network.
+pub const NETWORK: &str = "network.npy";
+/// The mean of every feature.
+pub const MEAN: &str = "mean.npy";
+/// The principal directions of the features.
+pub const DIRECTIONS: &str = "directions.npy";
+/// The class of every node.
+pub const PREDICTIONS: &str = "predictions.csv";
+/// The probability of every class at every node.
+pub const PROBABILITIES: &str = "probabilities.npy";
+/// All of them.
+pub(super) const FILES: &[&str] = &[MODEL, WEIGHTS, NETWORK, MEAN, DIRECTIONS, PREDICTIONS, PROBABILITIES];
+
+/// The form of `model.json` that is written and understood.
+const VERSION: u32 = 1;
+
+/// How M is made, and what its weights give.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// The form that it is written in.
+    pub version: u32,
+    /// The config that it was trained with, as text, and what was set on top of it.
+    pub config: SavedConfig,
+    /// How many nodes its graph had.
+    pub nodes: usize,
+    /// How many features a node carries, before they are reduced.
+    pub features: usize,
+    /// Whether the vectors of an embedding stand beside them.
+    pub embedding: bool,
+    /// Whether they are reduced.
+    pub reduced: bool,
+    /// L, how many steps features travel.
+    pub layers: usize,
+    /// Whether known labels are input.
+    pub label_reuse: bool,
+    /// How often nodes are scored.
+    pub passes: usize,
+    /// Whether a network was trained from the weights.
+    pub network: bool,
+    /// The name of each class.
+    pub classes: Vec<String>,
+}
+
+/// A config, complete enough to load the same data again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SavedConfig {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Entries that were overridden.
+    pub set: Vec<String>,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The seed that the data was split with.
+    pub data_seed: u64,
+    /// Whether validation labels were learnt from too.
+    pub learnt_from_valid: bool,
+}
+
+/// A classifier that can be applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SavedModel {
+    /// What it is.
+    pub recipe: Recipe,
+    /// How its features are reduced, if they are.
+    pub reduction: Option<Reduction>,
+    /// The vectors beside the features, left and right, if there are any.
+    pub embedding: Option<(Dense, Dense)>,
+    /// What scores are made with.
+    pub weights: Weights,
+}
+
+/// What scores are made with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Weights {
+    /// `M·W`
+    Linear(Arc<Dense>),
+    /// A network.
+    Network(Network),
+}
+
+/// Why a model cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SavedError {
+    /// The folder holds no model.
+    #[error("{} holds no model: it has no {MODEL}; give the --out folder of a run with [classifier]", path.display())]
+    NoModel {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// `model.json` is damaged.
+    #[error("{} is damaged: train the model again", path.display())]
+    Recipe {
+        /// The file.
+        path: PathBuf,
+        /// Where and how.
+        source: serde_json::Error,
+    },
+    /// It was written by another version.
+    #[error("{} has version {found}, and this program understands {VERSION}: train the model again", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// An array has another shape than the recipe says.
+    #[error("{} holds {found}, and {expected} was expected: train the model again", path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+        /// What the recipe needs.
+        expected: String,
+    },
+    /// An array is damaged.
+    #[error("{} is damaged: train the model again", path.display())]
+    Array {
+        /// The file.
+        path: PathBuf,
+        /// How.
+        source: Box<MatrixError>,
+    },
+}
+
+impl Recipe {
+    /// A recipe of the current version, of a plain linear model; the other fields are set after.
+    pub fn new(config: SavedConfig, nodes: usize, features: usize, classes: Vec<String>) -> Self {
+        Self {
+            version: VERSION,
+            config,
+            nodes,
+            features,
+            embedding: false,
+            reduced: false,
+            layers: 0,
+            label_reuse: false,
+            passes: 1,
+            network: false,
+            classes,
+        }
+    }
+
+    /// The columns of X, as the classifier takes it.
+    fn shape(&self, features: usize) -> NetworkShape {
+        NetworkShape { features, classes: self.classes.len(), layers: self.layers, label_reuse: self.label_reuse }
+    }
+}
+
+impl SavedModel {
+    /// The files that hold it.
+    pub fn files(&self) -> Vec<ResultFile<'_>> {
+        let mut files = vec![ResultFile::new(MODEL, |file| {
+            file.write_all(serde_json::to_string_pretty(&self.recipe)?.as_bytes())?;
+            writeln!(file)
+        })];
+        if let Some(reduction) = &self.reduction {
+            files.push(array_file(MEAN, &reduction.mean));
+            files.push(array_file(DIRECTIONS, &reduction.directions));
+        }
+        if let Some((left, right)) = &self.embedding {
+            files.push(array_file(LEFT, left));
+            files.push(array_file(RIGHT, right));
+        }
+        files.push(match &self.weights {
+            Weights::Linear(weights) => array_file(WEIGHTS, weights),
+            Weights::Network(network) => {
+                ResultFile::array(NETWORK, &[network.parameters().len()], network.parameters())
+            }
+        });
+        files
+    }
+
+    /// Reads the model in a folder.
+    pub fn load(folder: &Path) -> Result<Self, SavedError> {
+        let path = folder.join(MODEL);
+        if !path.is_file() {
+            return Err(SavedError::NoModel { path: folder.to_owned() });
+        }
+        let unreadable = |source| SavedError::Unreadable { path: path.clone(), source };
+        let text = fs::read_to_string(&path).map_err(unreadable)?;
+        let damaged = |source| SavedError::Recipe { path: path.clone(), source };
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        let Versioned { version: found } = serde_json::from_str(&text).map_err(damaged)?;
+        if found != VERSION {
+            return Err(SavedError::Version { path, found });
+        }
+        let recipe: Recipe = serde_json::from_str(&text).map_err(damaged)?;
+        let embedding = match recipe.embedding {
+            false => None,
+            true => {
+                let side = |name| read_array(&folder.join(name), Some(recipe.nodes), None);
+                Some((side(LEFT)?, side(RIGHT)?))
+            }
+        };
+        let beside = embedding.as_ref().map_or(0, |(left, right)| left.columns() + right.columns());
+        let reduction = match recipe.reduced {
+            false => None,
+            true => {
+                let columns = recipe.features + beside;
+                let mean = read_array(&folder.join(MEAN), Some(1), Some(columns))?;
+                let directions = Arc::new(read_array(&folder.join(DIRECTIONS), Some(columns), None)?);
+                Some(Reduction { mean, directions })
+            }
+        };
+        let features = reduction.as_ref().map_or(recipe.features, |reduction| reduction.directions.columns()) + beside;
+        let weights = match recipe.network {
+            true => Weights::Network(read_network(&folder.join(NETWORK), recipe.shape(features))?),
+            false => Weights::Linear(Arc::new(read_array(&folder.join(WEIGHTS), None, Some(recipe.classes.len()))?)),
+        };
+        Ok(Self { recipe, reduction, embedding, weights })
+    }
+}
+
+/// What a model says of every node, as files.
+pub fn prediction_files<'a>(probabilities: &'a Dense, classes: &'a [String], ids: &'a Ids) -> Vec<ResultFile<'a>> {
+    vec![
+        array_file(PROBABILITIES, probabilities),
+        ResultFile::new(PREDICTIONS, move |file| {
+            writeln!(file, "id,class,probability")?;
+            for (row, id) in ids.iter().enumerate() {
+                let best = best_class(probabilities.row(row));
+                let class = classes.get(best).map_or("", String::as_str);
+                writeln!(file, "{},{},{:.6}", quoted(&id), quoted(class), probabilities.row(row)[best])?;
+            }
+            file.flush()
+        }),
+    ]
+}
+
+/// A field of a table, in quotes where it needs them.
+fn quoted(field: &str) -> std::borrow::Cow<'_, str> {
+    match field.contains([',', '"', '\n', '\r']) {
+        false => field.into(),
+        true => format!("\"{}\"", field.replace('"', "\"\"")).into(),
+    }
+}
+
+fn array_file<'a>(name: &'static str, dense: &'a Dense) -> ResultFile<'a> {
+    ResultFile::array(name, &[dense.rows(), dense.columns()], dense.data())
+}
+
+fn open(path: &Path) -> Result<NpyFile<BufReader<File>>, SavedError> {
+    let opened = File::open(path).and_then(|file| NpyFile::new(BufReader::new(file)));
+    opened.map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })
+}
+
+fn read_array(path: &Path, rows: Option<usize>, columns: Option<usize>) -> Result<Dense, SavedError> {
+    let file = open(path)?;
+    let found = file.shape().to_vec();
+    let fits = |side: u64, expected: Option<usize>| expected.is_none_or(|expected| side == expected as u64);
+    let [height, width] = found[..] else { return Err(wrong_shape(path, &found, rows, columns)) };
+    if !fits(height, rows) || !fits(width, columns) || file.order() != npyz::Order::C {
+        return Err(wrong_shape(path, &found, rows, columns));
+    }
+    let values = file.into_vec().map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })?;
+    Dense::new(height as usize, width as usize, values)
+        .map_err(|source| SavedError::Array { path: path.to_owned(), source: Box::new(source) })
+}
+
+fn wrong_shape(path: &Path, found: &[u64], rows: Option<usize>, columns: Option<usize>) -> SavedError {
+    let side = |side: Option<usize>| side.map_or("any".to_owned(), |side| side.to_string());
+    let expected = format!("a shape of {} × {}", side(rows), side(columns));
+    SavedError::Shape { path: path.to_owned(), found: format!("a shape of {found:?}"), expected }
+}
+
+fn read_network(path: &Path, shape: NetworkShape) -> Result<Network, SavedError> {
+    let file = open(path)?;
+    let parameters: Vec<f64> =
+        file.into_vec().map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })?;
+    let found = format!("{} parameters", parameters.len());
+    let expected = format!("{} of a network", shape.parameters());
+    Network::from_parameters(shape, parameters).ok_or(SavedError::Shape { path: path.to_owned(), found, expected })
+}

@@ -1,0 +1,89 @@
+//! What a decomposition multiplies with, settled before the workers start.
+
+use std::sync::Arc;
+
+use super::certificate::Certificate;
+use super::gram::{GramPlan, Spectrum};
+use super::options::{Method, Options, SvdError};
+use super::run::Progress;
+use super::subspace::Tall;
+use crate::engine::Session;
+use crate::matrix::{Matrix, Shape};
+use crate::plan::{Program, Side};
+
+/// Residuals up to this, relative to their own σ, are fit to be used unasked.
+const TRUSTED_RESIDUAL: f64 = 1e-3;
+
+/// A matrix made ready to be decomposed: its programs, and the way to go.
+pub struct Prepared {
+    pub(super) shape: Shape,
+    pub(super) options: Options,
+    /// Columns to iterate with.
+    pub(super) block: usize,
+    programs: Vec<Arc<Program>>,
+    gram: Option<GramPlan>,
+}
+
+impl Prepared {
+    /// Checks the options against the matrix, and chooses the method if that is left open.
+    pub fn new(matrix: &Matrix, options: &Options) -> Result<Self, SvdError> {
+        let shape = matrix.shape();
+        let block = options.block_columns(shape)?;
+        let mut programs =
+            [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))).to_vec();
+        let gram = match options.method {
+            Method::Subspace => None,
+            Method::Gram | Method::Auto => GramPlan::new(matrix, &mut programs),
+        };
+        let gram = match options.method {
+            Method::Gram if gram.is_none() => return Err(SvdError::NoGram { shape }),
+            Method::Auto => gram.filter(|gram| gram.is_cheaper(shape, options, block, &programs)),
+            _ => gram,
+        };
+        if gram.is_none() {
+            programs.truncate(2);
+        }
+        Ok(Self { shape, options: options.clone(), block, programs, gram })
+    }
+
+    /// The programs that the workers must have, in this order and before any others.
+    pub fn programs(&self) -> Vec<Arc<Program>> {
+        self.programs.clone()
+    }
+
+    /// Whether the Gram matrix of the short side is to be tried.
+    pub fn is_gram(&self) -> bool {
+        self.gram.is_some()
+    }
+
+    pub(super) fn is_wide(&self) -> bool {
+        self.shape.rows < self.shape.columns
+    }
+
+    /// The programs as those of a matrix that is at least as high as wide.
+    pub(super) fn tall(&self) -> Tall {
+        let (plain, transposed) = if self.is_wide() { (1, 0) } else { (0, 1) };
+        Tall { columns: self.shape.smaller_side(), plain, transposed }
+    }
+
+    /// The eigenvectors of the Gram matrix of the short side, if that is the way to go; where the choice is ours, only if
+    /// their certificate allows it.
+    pub(super) fn trusted_spectrum(
+        &self,
+        session: &mut Session<'_>,
+        progress: &Progress,
+    ) -> Result<Option<Spectrum>, SvdError> {
+        let Some(gram) = &self.gram else { return Ok(None) };
+        let spectrum = gram.spectrum(session, self.options.rank)?;
+        if session.worker() == 0 {
+            progress(1, 1, Some(spectrum.certificate.worst()));
+        }
+        Ok(Some(spectrum).filter(|spectrum| self.trusts(&spectrum.certificate)))
+    }
+
+    /// Whether what the Gram matrix gave is good enough: always, where it was asked for by name.
+    pub(super) fn trusts(&self, certificate: &Certificate) -> bool {
+        let limit = self.options.tolerance.unwrap_or(TRUSTED_RESIDUAL);
+        self.options.method == Method::Gram || certificate.worst() <= limit
+    }
+}

@@ -1,0 +1,171 @@
+//! Least squares by the truncated SVD, against the pseudo-inverse of a dense SVD in f64.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{CLUSTERS, Numbers, Table, dense, dense_svd, form, pseudo_inverse_times, sparse, with_spectrum};
+use isvd_dist::engine::{Cluster, run};
+use isvd_dist::kernel::Mask;
+use isvd_dist::matrix::{Dense, Matrix};
+use isvd_dist::svd::{Method, Options, Prepared, SvdError, solve_on};
+
+const METHODS: [Method; 3] = [Method::Subspace, Method::Gram, Method::Auto];
+const TARGETS: usize = 3;
+
+#[derive(Debug, Clone, PartialEq)]
+struct Solved {
+    weights: Dense,
+    singular_values: Vec<f64>,
+    relative_residuals: Vec<f64>,
+}
+
+fn solve_in(cluster: Cluster, matrix: &Matrix, targets: &Arc<Dense>, options: &Options, cut: f64) -> Solved {
+    let prepared = Prepared::new(matrix, options).unwrap();
+    let targets = targets.clone();
+    let solved: Result<Solved, SvdError> = run(cluster, prepared.programs(), move |session| {
+        let panel = session.panel_from(&targets, targets.columns(), 0, 0)?;
+        let solution = solve_on(session, &prepared, &panel, cut, &|_, _, _| ())?;
+        Ok(Solved {
+            weights: session.collect(&solution.weights)?.unwrap_or_default(),
+            singular_values: solution.singular_values,
+            relative_residuals: solution.certificate.relative_residuals,
+        })
+    });
+    solved.unwrap()
+}
+
+/// The same bits on every cluster.
+fn solve(matrix: &Matrix, targets: &Arc<Dense>, options: &Options, cut: f64) -> Solved {
+    let first = solve_in(CLUSTERS[0], matrix, targets, options, cut);
+    for cluster in &CLUSTERS[1..] {
+        assert!(solve_in(*cluster, matrix, targets, options, cut) == first, "{matrix}: other bits on {cluster:?}");
+    }
+    first
+}
+
+fn by(method: Method, rank: usize) -> Options {
+    Options { method, iterations: 60, ..Options::of_rank(rank) }
+}
+
+fn random_targets(rows: usize, seed: u64) -> Arc<Dense> {
+    Arc::new(dense(rows, TARGETS, &mut Numbers(seed)))
+}
+
+fn random(rows: usize, columns: usize, seed: u64) -> Matrix {
+    Matrix::dense("X", dense(rows, columns, &mut Numbers(seed))).unwrap()
+}
+
+/// By every method, the weights are those of the oracle, and as many singular values are used as it uses.
+fn check(matrix: &Matrix, rank: usize, cut: f64) -> Table {
+    let targets = random_targets(matrix.shape().rows, 77);
+    let table = form(matrix, false);
+    let expected = pseudo_inverse_times(&table, &Table::of_dense(&targets), rank, cut);
+    let values = dense_svd(&table).values;
+    let used = values.iter().take(rank).filter(|&&value| value > cut * values[0]).count();
+    for method in METHODS {
+        let solved = solve(matrix, &targets, &by(method, rank), cut);
+        assert_eq!(solved.singular_values.len(), used, "{matrix} by {method:?}: {:?}", solved.singular_values);
+        assert_eq!(solved.relative_residuals.len(), used);
+        let (off, spread) = (Table::of_dense(&solved.weights).distance(&expected), values[0] / values[used - 1]);
+        let allowed = 2e-6 * spread * expected.largest();
+        assert!(off <= allowed, "{matrix} by {method:?}: {off} off, where {allowed} is allowed");
+    }
+    expected
+}
+
+/// Catches a wrong side of the matrix, a wrong power of S, rows mixed up between workers.
+#[test]
+fn over_and_under_determined_systems() {
+    for (rows, columns) in [(200, 12), (12, 200), (66, 60), (60, 66), (150, 1), (1, 150), (1, 1)] {
+        check(&random(rows, columns, 1), rows.min(columns), 1e-6);
+    }
+}
+
+/// Catches division by what is rounding: copies of columns and rows, and products of low rank.
+#[test]
+fn rank_deficient_systems() {
+    let x = random(120, 5, 2);
+    check(&Matrix::beside(&[x.clone(), x.clone() * 2.0]), 10, 1e-5);
+    check(&Matrix::stacked(&[x.t(), x.t()]), 10, 1e-5);
+    check(&(random(90, 4, 3) * random(4, 30, 4)), 30, 1e-5);
+    check(&(random(30, 4, 3) * random(4, 90, 4)), 30, 1e-5);
+}
+
+/// Catches copies that are weighed differently by the Gram matrix and by the products.
+#[test]
+fn stacked_copies() {
+    let x = random(100, 9, 5);
+    let dropped = x.try_dropout(Mask::new(0.5, 4, 1)).unwrap();
+    let keep = Matrix::diagonal("K", (0..9).map(|column| f32::from(column < 6)).collect()).unwrap();
+    check(&Matrix::stacked(&[x.clone(), &x * &keep, dropped]), 9, 1e-6);
+    let numbers = &mut Numbers(6);
+    let a = Matrix::sparse("A", sparse(100, 100, true, numbers)) * 0.1;
+    check(&Matrix::beside(&[x.clone(), &a * &x]), 18, 1e-6);
+}
+
+/// Catches a rank that is not that of the truncated SVD: the rest of the spectrum is left out, not approximated.
+#[test]
+fn a_truncated_system() {
+    let values: Vec<f64> = (0..20).map(|power| 0.7f64.powi(power)).collect();
+    for (rows, columns) in [(150, 20), (20, 150)] {
+        let matrix = Matrix::dense("X", with_spectrum(rows, columns, &values, &mut Numbers(7))).unwrap();
+        check(&matrix, 6, 0.0);
+    }
+}
+
+/// Catches a cut that is absolute, or relative to anything but the largest singular value.
+#[test]
+fn singular_values_below_the_cut_are_ignored() {
+    let values = [100.0, 50.0, 20.0, 5.0, 2.0, 1.0, 0.5];
+    for (rows, columns) in [(150, 7), (150, 20), (20, 150)] {
+        let matrix = Matrix::dense("X", with_spectrum(rows, columns, &values, &mut Numbers(8))).unwrap();
+        let norms = [0.3, 0.1, 0.03, 0.015, 0.001].map(|cut| check(&matrix, 7, cut).largest());
+        assert!(norms.is_sorted() && norms[0] < norms[4], "{norms:?}");
+    }
+    let matrix = random(50, 4, 9);
+    let solved = solve(&matrix, &random_targets(50, 10), &by(Method::Gram, 4), 1.0);
+    assert_eq!((solved.singular_values.len(), Table::of_dense(&solved.weights).largest()), (0, 0.0));
+}
+
+/// Theorem 1: of all solutions of an under-determined system, W* is the shortest. Catches any part of W* outside of the
+/// row space.
+#[test]
+fn the_least_of_all_solutions() {
+    let numbers = &mut Numbers(11);
+    for (rows, columns) in [(12, 70), (40, 130), (1, 65)] {
+        let matrix = random(rows, columns, 12);
+        let (table, targets) = (form(&matrix, false), random_targets(rows, 13));
+        let right = dense_svd(&table).right;
+        for method in METHODS {
+            let weights = Table::of_dense(&solve(&matrix, &targets, &by(method, rows), 1e-6).weights);
+            let off = table.times(&weights).distance(&Table::of_dense(&targets));
+            assert!(off < 1e-4, "{rows}×{columns} by {method:?} is not solved: {off}");
+            for _ in 0..20 {
+                let any = Table::new(columns, TARGETS, |_, _| 0.0);
+                let any = Table { data: any.data.iter().map(|_| numbers.next()).collect(), ..any };
+                let null = any.plus(&right.times(&right.t().times(&any)), -1.0);
+                assert!(table.times(&null).largest() < 1e-10, "the oracle's null space");
+                for scale in [1e-2, 1.0, -1.0, -1e-2] {
+                    let other = weights.plus(&null, scale);
+                    for column in 0..TARGETS {
+                        let (least, longer) = (weights.column_norm(column), other.column_norm(column));
+                        assert!(least < longer, "{rows}×{columns} by {method:?}: {least} is not below {longer}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_system_of_zeros_has_weights_of_zero() {
+    for (rows, columns) in [(90, 7), (7, 90)] {
+        for method in METHODS {
+            let zeros = Matrix::dense("O", Dense::new(rows, columns, vec![0.0; rows * columns]).unwrap()).unwrap();
+            let solved = solve(&zeros, &random_targets(rows, 14), &by(method, 5), 0.0);
+            assert_eq!(solved.weights, Dense::new(columns, TARGETS, vec![0.0; columns * TARGETS]).unwrap());
+            assert!(solved.singular_values.is_empty());
+        }
+    }
+}
