@@ -11,7 +11,7 @@ use isvd_dist::graph::{Graph, Import, SelfLoops};
 use isvd_dist::kernel::Mask;
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::classifier::{
-    ClassifierError, Design, Fitted, Labels, Options, Rows, Scoring, Targets, fit, probabilities, score,
+    ClassifierError, Design, Examples, Fitted, Labels, Options, Rows, Scoring, Targets, fit, probabilities, score,
 };
 use isvd_dist::model::features::{self, FeatureError, Reduced};
 use isvd_dist::model::propagation::Propagation;
@@ -220,9 +220,20 @@ fn options(rows: Rows, method: Method) -> Options {
     }
 }
 
+fn fit_nodes(
+    design: &Design,
+    labels: &[u32],
+    learn: &[u32],
+    options: &Options,
+    cluster: Cluster,
+) -> Result<Fitted, ClassifierError> {
+    let examples = Examples::new(design, labels, learn, CLASSES, options.rows, cluster)?;
+    fit(&examples, options, cluster, Arc::new(|_, _, _| ()))
+}
+
 /// The same bits on every cluster.
 fn fitted(design: &Design, labels: &[u32], learn: &[u32], options: &Options) -> Fitted {
-    let on = |cluster: Cluster| fit(design, labels, learn, CLASSES, options, cluster, Arc::new(|_, _, _| ())).unwrap();
+    let on = |cluster: Cluster| fit_nodes(design, labels, learn, options, cluster).unwrap();
     let first = on(CLUSTERS[0]);
     assert!(CLUSTERS[1..].iter().all(|cluster| on(*cluster) == first), "other bits");
     first
@@ -307,15 +318,7 @@ fn labels_that_are_not_to_be_learnt_from_are_not_read() {
         let options = options(rows, Method::Auto);
         assert!(fitted(&design, &labels, &learn, &options) == fitted(&design, &hidden, &learn, &options));
     }
-    let nobody = fit(
-        &design,
-        &hidden,
-        &[40, 50],
-        CLASSES,
-        &options(Rows::All, Method::Auto),
-        CLUSTERS[1],
-        Arc::new(|_, _, _| ()),
-    );
+    let nobody = fit_nodes(&design, &hidden, &[40, 50], &options(Rows::All, Method::Auto), CLUSTERS[1]);
     assert!(matches!(nobody, Err(ClassifierError::NoLabels)));
 }
 
@@ -524,8 +527,7 @@ fn the_same_bits_from_fit_to_score() {
     for rows in [Rows::Labelled, Rows::All] {
         let options = Options { label_dropout: true, dropout_copies: 1, layers: 3, ..options(rows, Method::Auto) };
         let on = |cluster| {
-            let quiet = Arc::new(|_: usize, _: usize, _: Option<f64>| ());
-            let fitted = fit(&design, &labels, &learn, CLASSES, &options, cluster, quiet).unwrap();
+            let fitted = fit_nodes(&design, &labels, &learn, &options, cluster).unwrap();
             let scoring = Scoring { labels: &labels, known: &learn, passes: 2 };
             let scores = score(&design, &fitted.weights, &scoring, cluster).unwrap();
             scores.into_data().into_iter().map(f32::to_bits).collect::<Vec<_>>()

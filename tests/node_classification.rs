@@ -232,7 +232,7 @@ impl Own {
 }
 
 fn class(node: usize) -> &'static str {
-    if node % 2 == 0 { "cats" } else { "dogs" }
+    if node.is_multiple_of(2) { "cats" } else { "dogs" }
 }
 
 fn edges(step: usize) -> String {

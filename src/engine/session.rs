@@ -20,6 +20,7 @@ use super::parcel::{Parcel, Partial, Payload};
 use super::shard::Shard;
 use super::step::Context;
 use super::tree::{Combine, Tree};
+use crate::kernel::buffer::advise_huge_pages;
 use crate::kernel::panel::stride;
 use crate::kernel::{columns, gemm, gram, random, small};
 use crate::matrix::Dense;
@@ -193,9 +194,13 @@ impl<'a> Session<'a> {
     pub fn panel_from(&mut self, dense: &Dense, cols: usize, seed: u64, stream: u32) -> Result<Shard, EngineError> {
         let given = dense.columns().min(cols);
         self.context.shard_by_tiles(dense.rows(), cols, |rows, mut out| {
-            random::fill_normal(seed, stream, rows.start as u64, out.reborrow());
-            for (place, row) in rows.enumerate() {
-                out.row_mut(place)[..given].copy_from_slice(&dense.row(row)[..given]);
+            if given < cols {
+                random::fill_normal(seed, stream, rows.start as u64, out.reborrow());
+            }
+            let stride = out.stride();
+            for (entries, row) in out.data_mut().chunks_exact_mut(stride.max(1)).zip(rows) {
+                entries[..given].copy_from_slice(&dense.row(row)[..given]);
+                entries[cols..].fill(0.0);
             }
             Ok(())
         })
@@ -218,6 +223,7 @@ impl<'a> Session<'a> {
             return Ok(None);
         }
         let mut data = Vec::with_capacity(whole.total_rows * whole.cols);
+        advise_huge_pages(&data);
         for block in whole.blocks.iter().filter(|block| block.rows > 0) {
             block
                 .numbers()

@@ -15,7 +15,7 @@ use crate::config::{Experiment, LearnFrom, NodeTask};
 use crate::evaluate::accuracy;
 use crate::finetune::network::{self, Network, NetworkShape};
 use crate::matrix::{Dense, Matrix};
-use crate::model::classifier::{self, Design, Fitted, fit, probabilities};
+use crate::model::classifier::{self, Design, Examples, Fitted, fit, probabilities};
 use crate::model::embedding::Embedding;
 use crate::model::features::{reduce, with_embedding};
 use crate::report::metrics::{
@@ -45,9 +45,12 @@ pub(super) fn run(request: &Request, experiment: &Experiment, data: &NodeData) -
     let mut model = runner.prepare()?;
     let features = runner.features(&mut model)?;
     let mut last = Dense::default();
+    let learn = data.learn(task.learn_from);
+    let mut examples = None;
     for (name, options) in closed_forms(&task.classifier) {
-        last = runner.classify(name, &options, &mut model, &features)?;
+        last = runner.classify(name, &options, &mut model, &features, &learn, &mut examples)?;
     }
+    drop(examples);
     if let Some(options) = &task.network {
         last = runner.finetune(options, &mut model, &features)?;
     }
@@ -133,21 +136,28 @@ impl Runner<'_> {
         ready_features(model, &self.data.features, cluster).map_err(failed)
     }
 
-    /// Fits a closed form, and scores every node.
+    /// Fits a closed form, and scores every node. The rows to fit are those of the first closed form.
     fn classify(
         &mut self,
         name: &'static str,
         options: &classifier::Options,
         model: &mut SavedModel,
         features: &Matrix,
+        learn: &[u32],
+        examples: &mut Option<Examples>,
     ) -> Result<Dense, Error> {
         let start = Instant::now();
-        let classes = self.data.dataset.classes.len();
-        let design = self.design(features);
-        let learn = self.data.learn(self.task.learn_from);
+        let (cluster, classes) = (self.request.cluster, self.data.dataset.classes.len());
         let bar = Bar::new(name, self.request.quiet);
-        let labels = self.data.labels();
-        let fitted = fit(&design, labels, &learn, classes, options, self.request.cluster, bar.callback())?;
+        let examples = match examples {
+            Some(examples) => examples,
+            None => {
+                let design = self.design(features);
+                let stated = Examples::new(&design, self.data.labels(), learn, classes, options.rows, cluster)?;
+                examples.insert(stated)
+            }
+        };
+        let fitted = fit(examples, options, cluster, bar.callback())?;
         let Fitted { weights, singular_values, relative_residuals, iterations, operator_columns } = fitted;
         let decomposition = Decomposition {
             rank: singular_values.len(),
@@ -157,7 +167,7 @@ impl Runner<'_> {
         };
         model.weights = Weights::Linear(weights);
         let stage = Stage { decomposition: Some(decomposition), ..Stage::new(name, start.elapsed().as_secs_f64()) };
-        self.score(stage, model, features, &learn, self.task.learn_from)
+        self.score(stage, model, features, learn, self.task.learn_from)
     }
 
     /// Trains a network from the weights found so far, and scores every node.

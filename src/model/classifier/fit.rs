@@ -9,7 +9,7 @@ use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix};
 use crate::svd::{self, Prepared, Progress, solve_on};
 
-/// M is written down up to so many bytes; beyond, it is only multiplied by.
+/// M is written down up to so many bytes; beyond, it is only multiplied by, and nothing can be dropped of it.
 const MOST_FORMED_BYTES: usize = 2 << 30;
 
 /// The weights of a linear classifier, and how far to trust them.
@@ -27,40 +27,102 @@ pub struct Fitted {
     pub operator_columns: usize,
 }
 
-/// Fits the classes of the nodes in `learn`. Their labels, and no others, are read.
-pub fn fit(
-    design: &Design,
-    labels: &[u32],
-    learn: &[u32],
+/// The rows that a classifier is fitted to, stated once and fitted to with one set of options or another.
+#[derive(Debug, Clone)]
+pub struct Examples {
+    design: Design,
+    /// The rows of M, written down if they are few enough.
+    matrix: Matrix,
+    /// The class of every row, or [`UNLABELLED`].
+    classes_of_rows: Arc<[u32]>,
     classes: usize,
+}
+
+impl Examples {
+    /// The rows of some nodes with their labels, or those of all nodes with the labels of some. No other labels are read.
+    pub fn new(
+        design: &Design,
+        labels: &[u32],
+        learn: &[u32],
+        classes: usize,
+        rows: Rows,
+        cluster: Cluster,
+    ) -> Result<Self, ClassifierError> {
+        let learn: Vec<u32> = learn.iter().copied().filter(|&node| labels[node as usize] != UNLABELLED).collect();
+        if learn.is_empty() {
+            return Err(ClassifierError::NoLabels);
+        }
+        let all = design.matrix(Some(&Labels::known(labels, &learn, classes)))?;
+        let (matrix, classes_of_rows) = match rows {
+            Rows::Labelled => {
+                let rows: Vec<usize> = learn.iter().map(|&node| node as usize).collect();
+                (all.try_rows(&rows)?, learn.iter().map(|&node| labels[node as usize]).collect())
+            }
+            Rows::All => {
+                let mut of_rows = vec![UNLABELLED; labels.len()];
+                learn.iter().for_each(|&node| of_rows[node as usize] = labels[node as usize]);
+                (all, of_rows.into())
+            }
+        };
+        let shape = matrix.shape();
+        let bytes = shape.rows.saturating_mul(shape.columns).saturating_mul(size_of::<f32>());
+        let matrix = match bytes <= MOST_FORMED_BYTES {
+            true => Matrix::dense("M", form(&matrix, cluster)?)?,
+            false => matrix,
+        };
+        Ok(Self { design: design.clone(), matrix, classes_of_rows, classes })
+    }
+
+    /// M, below it M without labels, below it copies of M with entries dropped.
+    fn copies(&self, options: &Options) -> Result<Vec<Matrix>, ClassifierError> {
+        let one = &self.matrix;
+        let mut copies = vec![one.clone()];
+        if options.label_dropout && self.design.label_classes > 0 {
+            copies.push(one.try_multiply(&Matrix::diagonal("K", self.design.feature_columns())?)?);
+        }
+        for copy in 0..options.dropout_copies {
+            let mask = Mask::new(options.dropout_rate, options.svd.seed, copy as u32);
+            let shape = one.shape();
+            let too_large = |_| ClassifierError::TooLargeToDrop { rows: shape.rows, columns: shape.columns };
+            copies.push(one.try_dropout(mask).map_err(too_large)?);
+        }
+        Ok(copies)
+    }
+
+    /// What W* is to give at every row: zero, hence nothing to fit, where there is no label.
+    fn targets(&self, options: &Options) -> Vec<f32> {
+        let mut targets = vec![0.0; self.classes_of_rows.len() * self.classes];
+        for (target, &class) in targets.chunks_exact_mut(self.classes).zip(self.classes_of_rows.iter()) {
+            if class != UNLABELLED {
+                target.fill(options.targets.miss);
+                target[class as usize] = options.targets.hit;
+            }
+        }
+        targets
+    }
+}
+
+/// Fits the classes of examples.
+pub fn fit(
+    examples: &Examples,
     options: &Options,
     cluster: Cluster,
     progress: Arc<Progress>,
 ) -> Result<Fitted, ClassifierError> {
-    let learn: Vec<u32> = learn.iter().copied().filter(|&node| labels[node as usize] != UNLABELLED).collect();
-    if learn.is_empty() {
-        return Err(ClassifierError::NoLabels);
-    }
-    let known = Labels::known(labels, &learn, classes);
-    let all = design.matrix(Some(&known))?;
-    let (one, rows) = match options.rows {
-        Rows::All => (all, learn.iter().map(|&node| node as usize).collect::<Vec<_>>()),
-        Rows::Labelled => {
-            let rows: Vec<usize> = learn.iter().map(|&node| node as usize).collect();
-            (all.try_rows(&rows)?, (0..learn.len()).collect())
-        }
+    let copies = examples.copies(options)?;
+    let matrix = match &copies[..] {
+        [one] => one.clone(),
+        _ => Matrix::try_stacked(&copies)?,
     };
-    let matrix = copies(design, one, options, cluster)?;
-    let copy_rows = matrix.shape().rows / count_copies(design, options);
-    let targets = Arc::new(targets(labels, &learn, &rows, classes, copy_rows, options)?);
-    let rank = options.rank.unwrap_or_else(|| default_rank(learn.len() * count_copies(design, options)));
+    let labelled = examples.classes_of_rows.iter().filter(|&&class| class != UNLABELLED).count();
+    let rank = options.rank.unwrap_or_else(|| default_rank(labelled * copies.len()));
     let rank = rank.min(matrix.shape().smaller_side());
     let prepared = Prepared::new(&matrix, &svd::Options { rank, ..options.svd.clone() })?;
-    let (cut, copies) = (options.cut, count_copies(design, options));
+    let targets = examples.targets(options).repeat(copies.len());
+    let targets = Arc::new(Dense::new(matrix.shape().rows, examples.classes, targets)?);
+    let cut = options.cut;
     run(cluster, prepared.programs(), move |session| {
-        let stacked = Dense::new(copy_rows * copies, classes, targets.data().repeat(copies))?;
-        let panel = session.panel_from(&stacked, classes, 0, 0)?;
-        drop(stacked);
+        let panel = session.panel_from(&targets, targets.columns(), 0, 0)?;
         let solution = solve_on(session, &prepared, &panel, cut, progress.as_ref())?;
         Ok(Fitted {
             weights: Arc::new(session.collect(&solution.weights)?.unwrap_or_default()),
@@ -76,53 +138,4 @@ pub fn fit(
 /// directions, which are mostly noise, stay out.
 fn default_rank(rows: usize) -> usize {
     rows.saturating_sub(24).max(rows / 2).clamp(1, 100)
-}
-
-fn count_copies(design: &Design, options: &Options) -> usize {
-    1 + usize::from(drops_labels(design, options)) + options.dropout_copies
-}
-
-fn drops_labels(design: &Design, options: &Options) -> bool {
-    options.label_dropout && design.label_classes > 0
-}
-
-/// M, below it M without labels, below it copies of M with entries dropped. It is written down if it is small enough, as
-/// it must be where entries are dropped.
-fn copies(design: &Design, one: Matrix, options: &Options, cluster: Cluster) -> Result<Matrix, ClassifierError> {
-    let shape = one.shape();
-    let bytes = shape.rows.saturating_mul(shape.columns).saturating_mul(size_of::<f32>());
-    let one = match bytes <= MOST_FORMED_BYTES {
-        true => Matrix::dense("M", form(&one, cluster)?)?,
-        false if options.dropout_copies == 0 => one,
-        false => return Err(ClassifierError::TooLargeToDrop { rows: shape.rows, columns: shape.columns }),
-    };
-    let mut parts = vec![one.clone()];
-    if drops_labels(design, options) {
-        parts.push(one.try_multiply(&Matrix::diagonal("K", design.feature_columns())?)?);
-    }
-    for copy in 0..options.dropout_copies {
-        parts.push(one.try_dropout(Mask::new(options.dropout_rate, options.svd.seed, copy as u32))?);
-    }
-    match parts.len() {
-        1 => Ok(one),
-        _ => Ok(Matrix::try_stacked(&parts)?),
-    }
-}
-
-/// What W* is to give at every row: zero, hence nothing to fit, where there is no label.
-fn targets(
-    labels: &[u32],
-    learn: &[u32],
-    rows: &[usize],
-    classes: usize,
-    copy_rows: usize,
-    options: &Options,
-) -> Result<Dense, ClassifierError> {
-    let mut data = vec![0.0; copy_rows * classes];
-    for (&node, &row) in learn.iter().zip(rows) {
-        let target = &mut data[row * classes..(row + 1) * classes];
-        target.fill(options.targets.miss);
-        target[labels[node as usize] as usize] = options.targets.hit;
-    }
-    Ok(Dense::new(copy_rows, classes, data)?)
 }
