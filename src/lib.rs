@@ -4,8 +4,8 @@
 //! is often dense and far too large to write down, but multiplying a few columns by it is cheap, and that is all that a
 //! truncated SVD needs. This crate compiles the expression to a program of sparse and dense products, runs it on timely
 //! workers that each own some rows, and returns the largest singular triplets with the measured residual of each. On top
-//! of that it embeds the nodes of a graph, by the method of *Implicit SVD for Graph Representation Learning* (NeurIPS
-//! 2021).
+//! of that it embeds and classifies the nodes of a graph, by the method of *Implicit SVD for Graph Representation Learning*
+//! (NeurIPS 2021).
 //!
 //! ```
 //! use isvd_dist::engine::Cluster;
@@ -42,12 +42,12 @@
 //! | [`dataset`] | where data comes from |
 //! | [`graph`] | edges become tiles: compressed sparse rows, cut into column strips |
 //! | [`matrix`] | the symbolic matrix: leaves, operators, shapes |
-//! | [`plan`] | the program that multiplies by M and by Mᵀ, and what it costs |
+//! | [`plan`] | the program that multiplies by M and by Mᵀ, or forms it, and what that costs |
 //! | [`engine`] | timely workers, the dataflow compiled from a program, collectives. The only room that knows timely |
-//! | [`svd`] | subspace iteration, orthonormalisation, the certificate |
-//! | [`model`] | what the SVD is for: embeddings |
-//! | [`finetune`] | what gradients finish: the spectral kernel, Adam |
-//! | [`evaluate`] | ROC-AUC, average precision, Hits@K |
+//! | [`svd`] | subspace iteration, the Gram matrix of a short side, orthonormalisation, least squares, the certificate |
+//! | [`model`] | what the SVD is for: embeddings, classifiers |
+//! | [`finetune`] | what gradients finish: the spectral kernel, the Split-ReLU network, neighbour sampling, Adam |
+//! | [`evaluate`] | ROC-AUC, average precision, Hits@K, accuracy |
 //! | [`config`], [`cli`], [`report`] | everything a person writes or sees. Nothing else prints |
 //!
 //! # The same bits on any number of workers

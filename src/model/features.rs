@@ -11,7 +11,7 @@ use crate::engine::{Cluster, EngineError, product};
 use crate::graph::{GraphError, Sparse};
 use crate::matrix::{Dense, Kind, Matrix, MatrixError, Shape};
 use crate::plan::Side;
-use crate::svd::{self, Progress, SvdError};
+use crate::svd::{self, Method, Prepared, Progress, SvdError};
 
 /// Differences between rows of less than this, relative to their mean, are rounding.
 const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
@@ -103,7 +103,13 @@ pub fn reduce(
     let mean = column_means(features, cluster)?;
     let centred = centred(features, &mean)?;
     let rank = options.rank.min(features.shape().smaller_side());
-    let svd = svd::decompose_watched(&centred, &svd::Options { rank, ..options.clone() }, cluster, progress)?;
+    let mut options = svd::Options { rank, ..options.clone() };
+    // The last of many components are next to nothing, and their residuals relative to that are large: no reason to
+    // iterate where one pass has found all that matters.
+    if options.method == Method::Auto && Prepared::new(&centred, &options)?.is_gram() {
+        options.method = Method::Gram;
+    }
+    let svd = svd::decompose_watched(&centred, &options, cluster, progress)?;
     // Subtracting leaves rounding of what was there before.
     let squares = mean.data().iter().map(|&entry| f64::from(entry).powi(2)).sum::<f64>() * features.shape().rows as f64;
     if svd.singular_values.first().is_none_or(|largest| *largest <= ROUNDING * squares.sqrt()) {

@@ -209,11 +209,16 @@ pub(super) fn other_side(
 ) -> Result<Shard, SvdError> {
     let images = session.multiply(program, vectors)?;
     let inverse: Vec<f32> = singular_values.iter().map(|value| value.recip() as f32).collect();
-    Ok(session.map_tiles(&[&images], vectors.cols(), |rows, images, mut out| {
+    scaled(session, &images, &inverse)
+}
+
+/// A panel with every column multiplied by a number.
+pub(super) fn scaled(session: &mut Session<'_>, panel: &Shard, factors: &[f32]) -> Result<Shard, SvdError> {
+    Ok(session.map_tiles(&[panel], panel.cols(), |_, panels, mut out| {
         let stride = out.stride();
-        out.data_mut().copy_from_slice(images[0].data());
-        for row in out.data_mut().chunks_exact_mut(stride.max(1)).take(rows.len()) {
-            row.iter_mut().zip(&inverse).for_each(|(entry, inverse)| *entry *= inverse);
+        out.data_mut().copy_from_slice(panels[0].data());
+        for row in out.data_mut().chunks_exact_mut(stride.max(1)) {
+            row.iter_mut().zip(factors).for_each(|(entry, factor)| *entry *= factor);
         }
     })?)
 }

@@ -5,6 +5,9 @@
 //! small matrix decomposed. Every answer carries its [`Certificate`]: ‖Mv − σu‖ of every triplet, measured, relative to
 //! its own σ. (‖Mᵀu − σv‖ is zero by construction and says nothing.)
 //!
+//! Where one side is short, the Gram matrix of that side gives every triplet in one pass ([`Method::Gram`]); there it is
+//! ‖Mᵀu − σv‖ that is measured. [`solve_on`] goes on to the least-norm solution of `M·W ≈ T`.
+//!
 //! ```
 //! use isvd_dist::engine::Cluster;
 //! use isvd_dist::matrix::{Dense, Matrix};

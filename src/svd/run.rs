@@ -128,13 +128,8 @@ fn of_spectrum(session: &mut Session<'_>, prepared: &Prepared, spectrum: Spectru
     let right = session.panel_from(&vectors, rank, seed, stream)?;
     let left = gram::other_side(session, tall.plain, &right, &singular_values)?;
     let peaks = session.column_peaks(if prepared.is_wide() { &right } else { &left })?;
-    let signs: Vec<f64> = (0..rank * rank)
-        .map(|entry| match entry / rank == entry % rank {
-            true => 1f64.copysign(peaks[entry % rank]),
-            false => 0.0,
-        })
-        .collect();
-    let (left, right) = (rotate(session, &left, &signs, rank)?, rotate(session, &right, &signs, rank)?);
+    let signs: Vec<f32> = peaks.iter().map(|&peak| 1f32.copysign(peak as f32)).collect();
+    let (left, right) = (gram::scaled(session, &left, &signs)?, gram::scaled(session, &right, &signs)?);
     let images = session.multiply(tall.transposed, &left)?;
     let squares = session.distance_squares(&images, &right, &singular_values)?;
     let certificate = Certificate::new(&squares, &singular_values);
