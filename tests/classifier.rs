@@ -513,7 +513,10 @@ fn features_that_cannot_be_reduced() {
     let one = Matrix::dense("X", dense(nodes, 4, &mut Numbers(25))).unwrap();
     let reduction = reduced(&one, &svd::Options::of_rank(2)).reduction;
     let error = reduction.apply(&Matrix::ones(nodes, 5), CLUSTERS[1]).unwrap_err();
-    assert_eq!(error.to_string(), "the nodes carry 5 features, and the model was made for 4");
+    assert_eq!(
+        error.to_string(),
+        "the nodes carry 5 features, and the model was made for 4: give features of the same kind"
+    );
     assert!(matches!(features::of_dataset(&Dataset::default()), Err(FeatureError::None)));
 }
 

@@ -275,13 +275,84 @@ fn a_model_on_data_that_it_was_not_made_for() {
     assert_refused(&wide, 3, &["7 features", "made for 6"]);
     own.write("fish.txt", &"fish\n".repeat(NODES));
     let fish = predict(own.path(), &["--graph=edges.txt", "--features=x.npy", "--labels=fish.txt"]);
-    assert_refused(&fish, 3, &["fish", "cats, dogs"]);
+    assert_refused(&fish, 3, &["fish", "`cats`, `dogs`"]);
     assert_refused(&support::run(own.path(), &["predict", "--model=."]), 3, &["model.json", "--out"]);
     let weights = fs::read(own.file("out/network.npy")).unwrap();
     fs::write(own.file("out/network.npy"), &weights[..weights.len() / 2]).unwrap();
     assert_refused(&predict(own.path(), &[]), 3, &["network.npy"]);
+    let recipe = fs::read_to_string(own.file("out/model.json")).unwrap();
+    fs::write(own.file("out/model.json"), recipe.replace("\"passes\": 2", "\"passes\": 1000000000000")).unwrap();
+    assert_refused(&predict(own.path(), &[]), 3, &["model.json", "1000000000000 passes"]);
+    fs::write(own.file("out/model.json"), recipe.replace("\"layers\": 2", "\"layers\": 9223372036854775807")).unwrap();
+    assert_refused(&predict(own.path(), &[]), 3, &["model.json", "layers"]);
     fs::write(own.file("out/model.json"), "{").unwrap();
     assert_refused(&predict(own.path(), &[]), 3, &["model.json", "train the model again"]);
+}
+
+/// Numbers that are none must not become probabilities.
+#[test]
+fn a_model_of_numbers_that_are_none() {
+    let own = Own::new();
+    let linear = ["--set=network.epochs=[1]", "--set=network.learning_rates=[1e-3]"];
+    assert_done(&own.run(&linear));
+    let mut bytes = fs::read(own.file("out/network.npy")).unwrap();
+    let last = bytes.len() - 8;
+    bytes[last..].copy_from_slice(&f64::NAN.to_le_bytes());
+    fs::write(own.file("out/network.npy"), bytes).unwrap();
+    assert_refused(&predict(own.path(), &[]), 3, &["network.npy", "finite"]);
+}
+
+/// Labels that changed on the disk since training must not be taken for the classes of the model.
+#[test]
+fn a_model_whose_labels_have_changed() {
+    let own = Own::new();
+    assert_done(&own.run(&[]));
+    let labels = fs::read_to_string(own.file("labels.txt")).unwrap();
+    own.write("labels.txt", &labels.replacen("cats", "aardvark", 1));
+    assert_refused(&predict(own.path(), &[]), 3, &["aardvark", "`cats`, `dogs`"]);
+    own.write("labels.txt", &labels.replace("cats", "zebras"));
+    assert_refused(&predict(own.path(), &[]), 3, &["zebras"]);
+}
+
+#[test]
+fn a_model_is_applied_from_any_folder_and_the_order_of_lines_does_not_matter() {
+    let own = Own::new();
+    let rows: Vec<String> = (0..40).map(|row| format!("{row}\n")).collect();
+    own.write("train.txt", &rows.concat());
+    own.write("test.txt", "50\n60\n");
+    let files = ["--set=data.train=train.txt", "--set=data.valid=test.txt", "--set=data.test=test.txt"];
+    let files = [files[0], "--set=data.valid=valid.txt", files[2]];
+    own.write("valid.txt", "70\n71\n");
+    assert_done(&own.run(&files));
+    let first = fs::read(own.file("out/predictions.csv")).unwrap();
+    own.write("train.txt", &rows.iter().rev().cloned().collect::<String>());
+    assert_done(&own.run(&files));
+    assert!(fs::read(own.file("out/predictions.csv")).unwrap() == first, "lines in another order");
+    let elsewhere = folder();
+    let model = format!("--model={}", own.file("out").display());
+    assert_done(&support::run(elsewhere.path(), &["predict", &model, "--out=here"]));
+    assert!(fs::read(elsewhere.path().join("here/predictions.csv")).unwrap() == first);
+}
+
+#[test]
+fn a_minimal_config_classifies() {
+    let own = Own::new();
+    support::write_config(own.path(), "[data]\npath = \"edges.txt\"\nfeatures = \"x.npy\"\nlabels = \"labels.txt\"\n");
+    assert_done(&own.run(&[]));
+    let metrics: Value = serde_json::from_slice(&fs::read(own.file("out/metrics.json")).unwrap()).unwrap();
+    assert_eq!(accuracy(&metrics, "classifier", "test"), 1.0);
+    support::write_config(own.path(), "dataset = \"demo\"\n[classifier]\n");
+    assert_done(&own.run(&[]));
+    assert!(own.file("out/model.json").exists());
+}
+
+/// What would take more memory than there is says so before it takes it.
+#[test]
+fn networks_that_are_too_large() {
+    let own = Own::new();
+    let deep = ["--set=classifier.layers=14", "--set=network.fanouts=[20,20,20,20,20,20,20,20,20,20,20,20,20,20]"];
+    own.write("edges.txt", &(0..NODES).flat_map(|i| (0..i).map(move |j| format!("{i} {j}\n"))).collect::<String>());
+    assert_refused(&own.run(&deep), 2, &["network.fanouts", "GB"]);
 }
 
 #[test]
@@ -345,6 +416,14 @@ fn configs_that_do_not_go_together() {
     assert_refused(&own.run(&["--set=network.epochs=[4]"]), 2, &["network.epochs", "network.learning_rates"]);
     assert_refused(&own.run(&["--set=finetune.epochs=1"]), 2, &["finetune", "links"]);
     assert_refused(&own.run(&["--set=data.train=rows.txt"]), 2, &["data.train", "data.valid"]);
+    assert_refused(&own.run(&["--set=data.train=0.9"]), 2, &["data.train", "add up to at most 1"]);
+    assert_refused(&own.run(&["--set=embedding.window=3"]), 2, &["features.embedding", "embedding"]);
+    assert_refused(&own.run(&["--set=data.directed=true"]), 2, &["data.directed", "both ways"]);
+    assert_refused(&own.run(&["--set=classifier.label_reuse=false"]), 2, &["classifier.label_reuse"]);
+    assert_refused(&own.run(&["--set=evaluate.metrics=[\"auc\"]"]), 2, &["evaluate.metrics", "accuracy"]);
+    assert_refused(&own.run(&["--set=classifier.targets=[1e39, 0]"]), 2, &["classifier.targets"]);
+    let demo = support::run(own.path(), &["--set=data.labels=labels.txt", "--config=demo"]);
+    assert_refused(&demo, 2, &["dataset", "data.labels"]);
     assert_refused(&own.run(&["--set=classifier.targets=[1, 2]"]), 2, &["classifier.targets", "the first larger"]);
     let output = support::run(own.path(), &["--set=features.components=3", "--config=links"]);
     assert_ne!(output.status.code(), Some(0), "links have no features");

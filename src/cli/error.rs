@@ -96,8 +96,16 @@ pub enum Error {
     #[error("cannot classify nodes")]
     Classify(#[source] Box<ClassifierError>),
     /// No network could be trained or asked.
-    #[error("cannot fine-tune the classifier")]
+    #[error("the network cannot be trained or applied")]
     Network(#[source] Box<NetworkError>),
+    /// A network looks features up row by row, and there are too many to write down.
+    #[error("{rows} × {columns} features are too many to train a network on: set features.components, such as 100")]
+    TooManyFeatures {
+        /// How many nodes.
+        rows: usize,
+        /// How many features each.
+        columns: usize,
+    },
     /// There is no model to apply.
     #[error(transparent)]
     Saved(Box<SavedError>),
@@ -238,7 +246,16 @@ impl Error {
             },
             Self::Saved(_) | Self::Nodes { .. } | Self::OtherGraph { .. } => Self::DATA,
             Self::OwnEmbedding { .. } | Self::UnknownClass { .. } => Self::DATA,
-            Self::Network(_) => Self::FAILED,
+            Self::Network(source) => match source.as_ref() {
+                NetworkError::NothingToLearn | NetworkError::Unlabelled { .. } | NetworkError::NoSuchNode { .. } => {
+                    Self::DATA
+                }
+                NetworkError::Fanouts { .. } | NetworkError::OutOfBounds { .. } | NetworkError::TooLarge { .. } => {
+                    Self::USAGE
+                }
+                _ => Self::FAILED,
+            },
+            Self::TooManyFeatures { .. } => Self::USAGE,
             Self::Graph { .. } | Self::NothingToAdd { .. } => Self::DATA,
             Self::Evaluate { source, .. } => match source {
                 EvaluateError::Empty { .. } => Self::DATA,

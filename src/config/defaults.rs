@@ -9,6 +9,8 @@ pub const DEFAULT_SEED: u64 = 1;
 pub const DEFAULT_WINDOW: usize = 5;
 /// The longest walk that a config may ask for: every step is a product, and an operator of the dataflow.
 pub const MOST_STEPS: u32 = 1000;
+/// The most times that nodes may be scored.
+pub const MOST_PASSES: u32 = 10;
 /// The weight of the non-edges, λ.
 pub const DEFAULT_NEGATIVE: f64 = 0.02;
 /// How the adjacency becomes a walk.

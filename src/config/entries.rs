@@ -1,6 +1,6 @@
 //! The entries of a config, each with its place, before they become an experiment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
 use toml::de::{DeTable, DeValue};
@@ -9,9 +9,10 @@ use super::error::{ConfigError, Place};
 use super::keys::{self, KEYS, Key};
 use super::scalar::{Names, Scalar};
 
-/// The value of every key that was set, the last one where it was set twice.
+/// The value of every key that was set, the last one where it was set twice, and the tables that were opened and left
+/// empty.
 #[derive(Debug, Default)]
-pub(super) struct Entries(BTreeMap<&'static str, Entry>);
+pub(super) struct Entries(BTreeMap<&'static str, Entry>, BTreeSet<String>);
 
 #[derive(Debug)]
 struct Entry {
@@ -75,8 +76,11 @@ impl Entries {
             return Err(ConfigError::UnknownKey { place, key: path, hint });
         }
         match value {
-            // Only an empty table gets here: it sets nothing.
-            Scalar::Table => Ok(()),
+            // Only an empty table gets here: it sets nothing, but is there.
+            Scalar::Table => {
+                self.1.insert(path);
+                Ok(())
+            }
             _ => {
                 let expected = "a table of settings";
                 Err(ConfigError::Value { place, key: path, found: value.to_string(), expected })
@@ -100,9 +104,15 @@ impl Entries {
         }
     }
 
-    /// Whether anything in a table was set.
+    /// Whether a key was set.
+    pub fn has(&self, key: &Key) -> bool {
+        self.0.contains_key(key.path)
+    }
+
+    /// Whether a table is there, with anything set or empty.
     pub fn has_table(&self, table: &str) -> bool {
-        self.0.keys().any(|path| path.split_once('.').is_some_and(|(first, _)| first == table))
+        self.1.contains(table)
+            || self.0.keys().any(|path| path.split_once('.').is_some_and(|(first, _)| first == table))
     }
 
     /// A whole number in `range`. Node numbers are `u32`, so nothing that is counted exceeds that.

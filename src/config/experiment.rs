@@ -137,6 +137,11 @@ fn source(entries: &Entries, file: &str) -> Result<Source, ConfigError> {
         None => Holdout { valid: fraction(&keys::VALID, DEFAULT_VALID)?, test: fraction(&keys::TEST, DEFAULT_TEST)? },
     };
     match (named, own) {
+        (Some(_), None) if nodes.is_some() => {
+            let rule = "a dataset has its own; files of nodes go with data.path";
+            let keys = [keys::DATASET.path, "data.features, data.labels or data.train"];
+            Err(ConfigError::Disagreement { config: file.to_owned(), keys, rule })
+        }
         (Some(named), None) => Ok(named),
         (None, Some(path)) => Ok(Source::Edges(EdgeFile { path: path.into(), options, holdout, nodes })),
         (Some(_), Some(_)) => {

@@ -7,7 +7,6 @@ use super::error::Hint;
 use super::scalar;
 use crate::dataset::format::{IdKind, Weights};
 use crate::evaluate::{Metric, RankSearch};
-use crate::graph::{Duplicates, SelfLoops};
 use crate::svd;
 
 pub(super) use nodes::*;
@@ -141,13 +140,13 @@ pub(super) const VALID: Key = Key {
     path: "data.valid",
     about: "what to hold out for choosing settings: a fraction of the edges of data.path; with labels, a fraction of the \
             nodes that have one, or a file of nodes",
-    accepts: "a number from 0 to 0.5; with data.labels also the path of a file",
+    accepts: "a number from 0 to 0.5; with data.labels one up to 1, or the path of a file",
     default: || Some(format!("{DEFAULT_VALID}, {DEFAULT_VALID_NODES} of the nodes")),
 };
 pub(super) const TEST: Key = Key {
     path: "data.test",
     about: "what to hold out for the final figure; as data.valid",
-    accepts: "a number from 0 to 0.5; with data.labels also the path of a file",
+    accepts: "a number from 0 to 0.5; with data.labels one up to 1, or the path of a file",
     default: || Some(format!("{DEFAULT_TEST}, {DEFAULT_TEST_NODES} of the nodes")),
 };
 pub(super) const SEED: Key = Key {
@@ -160,13 +159,13 @@ pub(super) const DUPLICATES: Key = Key {
     path: "data.duplicates",
     about: "what becomes of edges that are listed more than once",
     accepts: "\"add\" (their weights add up) or \"once\" (the first counts)",
-    default: || scalar::name_of(scalar::DUPLICATES, Duplicates::default()),
+    default: || Some("\"add\", for nodes \"once\"".to_owned()),
 };
 pub(super) const SELF_LOOPS: Key = Key {
     path: "data.self_loops",
     about: "what becomes of edges from a node to itself",
     accepts: "\"keep\" or \"drop\"",
-    default: || scalar::name_of(scalar::SELF_LOOPS, SelfLoops::default()),
+    default: || Some("\"keep\", for nodes \"drop\"".to_owned()),
 };
 pub(super) const WALK_WEIGHTS: Key = Key {
     path: "embedding.walk_weights",

@@ -16,7 +16,7 @@ pub mod shipped;
 
 pub use defaults::{
     DEFAULT_DEGREE_WEIGHTED, DEFAULT_METRICS, DEFAULT_NEGATIVE, DEFAULT_NORMALIZE, DEFAULT_RANK, DEFAULT_SEED,
-    DEFAULT_WINDOW,
+    DEFAULT_WINDOW, MOST_PASSES, MOST_STEPS,
 };
 pub use error::{ConfigError, Hint, Place};
 pub use experiment::Experiment;

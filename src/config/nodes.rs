@@ -85,18 +85,46 @@ pub(super) fn task(entries: &Entries, file: &str, seed: u64) -> Result<Option<No
                 .number(&keys::DROPOUT_RATE, |rate| rate > 0.0 && rate < 1.0)?
                 .unwrap_or(DEFAULT_DROPOUT_RATE),
         },
-        passes: entries.count(&keys::PASSES, 1..=10)?.unwrap_or(if label_reuse { 2 } else { 1 }),
+        passes: entries.count(&keys::PASSES, 1..=MOST_PASSES)?.unwrap_or(if label_reuse { 2 } else { 1 }),
         learn_from,
         network: network(entries, file, layers, learn_from, seed)?,
     };
-    let is_asked_for = ["features", "classifier", "network"].iter().any(|table| entries.has_table(table));
-    let links = ["finetune", "update"].iter().find(|table| entries.has_table(table));
-    match (is_asked_for, links) {
-        (true, Some(&links)) => {
-            let rule = "the one is for classifying nodes, the other for predicting links";
-            Err(ConfigError::Disagreement { config: file.to_owned(), keys: ["classifier", links], rule })
-        }
-        _ => Ok(is_asked_for.then_some(task)),
+    let has_files = [&keys::FEATURE_FILE, &keys::LABEL_FILE, &keys::TRAIN].into_iter().any(|key| entries.has(key));
+    let is_asked_for = has_files || ["features", "classifier", "network"].iter().any(|table| entries.has_table(table));
+    if is_asked_for {
+        check(entries, file, &task)?;
+    }
+    Ok(is_asked_for.then_some(task))
+}
+
+/// Refuses what would have no effect.
+fn check(entries: &Entries, file: &str, task: &NodeTask) -> Result<(), ConfigError> {
+    let links = "the one is for classifying nodes, the other for predicting links";
+    let labels = "labels must be input for that: set label_reuse, and let features travel at least one step";
+    let best = entries.get(&keys::RANK, |value| Some(text(value).is_some()))? == Some(true);
+    let has_reuse = task.classifier.label_reuse && task.classifier.layers > 0;
+    let rules: [(bool, [&'static str; 2], &'static str); 9] = [
+        (entries.has_table("finetune"), ["classifier", "finetune"], links),
+        (entries.has_table("update"), ["classifier", "update"], links),
+        (entries.has(&keys::METRICS), ["classifier", keys::METRICS.path], "nodes are judged by accuracy alone"),
+        (
+            entries.has_table("embedding") && !task.embedding,
+            [keys::EMBEDDED.path, "embedding"],
+            "set features.embedding = true, or leave the table out",
+        ),
+        (best, ["classifier", keys::RANK.path], "a rank can be searched for only to predict links"),
+        (
+            entries.get(&keys::DIRECTED, boolean)? == Some(true),
+            ["classifier", keys::DIRECTED.path],
+            "every edge counts both ways when nodes are classified",
+        ),
+        (task.classifier.label_reuse && !has_reuse, [keys::LAYERS.path, keys::LABEL_REUSE.path], labels),
+        (task.classifier.label_dropout && !has_reuse, [keys::LABEL_REUSE.path, keys::LABEL_DROPOUT.path], labels),
+        (task.passes > 1 && !has_reuse, [keys::LABEL_REUSE.path, keys::PASSES.path], labels),
+    ];
+    match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
+        Some((_, keys, rule)) => Err(ConfigError::Disagreement { config: file.to_owned(), keys, rule }),
+        None => Ok(()),
     }
 }
 
@@ -179,7 +207,16 @@ pub(super) fn files(entries: &Entries, file: &str) -> Result<Option<NodeFiles>, 
         (train, valid, test) => {
             let valid = fraction(valid).unwrap_or(DEFAULT_VALID_NODES);
             let test = fraction(test).unwrap_or(DEFAULT_TEST_NODES);
-            NodeSplitFrom::Fractions { train: fraction(train).unwrap_or(1.0 - valid - test), valid, test }
+            let train = fraction(train).unwrap_or(1.0 - valid - test);
+            // What fractions such as 0.6, 0.2 and 0.2 may add up to beyond one.
+            if train <= 0.0 || train + valid + test > 1.0 + 1e-9 {
+                let (keys, rule) = (
+                    [keys::TRAIN.path, keys::TEST.path],
+                    "fractions must add up to at most 1, some of it for training",
+                );
+                return Err(ConfigError::Disagreement { config: file.to_owned(), keys, rule });
+            }
+            NodeSplitFrom::Fractions { train, valid, test }
         }
     };
     Ok(Some(NodeFiles { features: features.map(Into::into), labels: labels.map(Into::into), split }))
@@ -224,7 +261,10 @@ fn positive(value: &Scalar) -> Option<f64> {
 
 fn targets(value: &Scalar) -> Option<Targets> {
     match list(value, number)?[..] {
-        [hit, miss] if hit > miss => Some(Targets { hit: hit as f32, miss: miss as f32 }),
+        [hit, miss] if hit > miss => {
+            let targets = Targets { hit: hit as f32, miss: miss as f32 };
+            (targets.hit.is_finite() && targets.miss.is_finite()).then_some(targets)
+        }
         _ => None,
     }
 }

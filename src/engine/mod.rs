@@ -36,4 +36,4 @@ pub use error::EngineError;
 pub use layout::Layout;
 pub use session::Session;
 pub use shard::Shard;
-pub use whole::{form, product};
+pub use whole::{MOST_FORMED_BYTES, bytes_to_form, form, product};

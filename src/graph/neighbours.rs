@@ -11,6 +11,11 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.starts.len() - 1
+    }
+
     /// Copies the entries of a matrix.
     ///
     /// ```

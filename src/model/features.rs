@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use super::embedding::Embedding;
 use crate::dataset::Dataset;
 use crate::engine::{Cluster, EngineError, product};
 use crate::graph::{GraphError, Sparse};
@@ -27,7 +26,7 @@ pub enum FeatureError {
     #[error("the features of all nodes are the same: there is nothing to tell them apart by")]
     Constant,
     /// They are not those that a model was made for.
-    #[error("the nodes carry {found} features, and the model was made for {expected}")]
+    #[error("the nodes carry {found} features, and the model was made for {expected}: give features of the same kind")]
     OtherColumns {
         /// How many they carry.
         found: usize,
@@ -63,11 +62,9 @@ pub fn of_dataset(dataset: &Dataset) -> Result<Matrix, FeatureError> {
     Ok(Matrix::sparse("X", Arc::new(matrix)))
 }
 
-/// Features with the left and right embeddings of the nodes beside them.
-pub fn with_embedding(features: &Matrix, embedding: &Embedding) -> Result<Matrix, FeatureError> {
-    let side = |data: &[f32]| Dense::new(embedding.nodes, embedding.rank, data.to_vec());
-    let left = Matrix::dense("L", side(&embedding.left)?)?;
-    let right = Matrix::dense("R", side(&embedding.right)?)?;
+/// Features with the left and right vectors of an embedding beside them.
+pub fn with_embedding(features: &Matrix, (left, right): &(Dense, Dense)) -> Result<Matrix, FeatureError> {
+    let (left, right) = (Matrix::dense("L", left.clone())?, Matrix::dense("R", right.clone())?);
     Ok(Matrix::try_beside(&[features.clone(), left, right])?)
 }
 

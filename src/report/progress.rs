@@ -40,7 +40,7 @@ impl Bar {
         let bar = self.0.clone();
         Arc::new(move |at| {
             bar.set_length((at.epochs * at.batches) as u64);
-            bar.set_position(((at.epoch - 1) * at.batches + at.batch) as u64);
+            bar.set_position((at.epoch.saturating_sub(1) * at.batches + at.batch) as u64);
             let valid = at.valid_accuracy.map_or(String::new(), |accuracy| format!(", valid {accuracy:.4}"));
             bar.set_message(format!("epoch {}/{}, loss {:.4}{valid}", at.epoch, at.epochs, at.loss));
         })

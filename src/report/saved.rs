@@ -9,10 +9,13 @@ use npyz::NpyFile;
 use serde::{Deserialize, Serialize};
 
 use super::output::{LEFT, RIGHT, ResultFile};
+use crate::config::{MOST_PASSES, MOST_STEPS};
 use crate::dataset::Ids;
 use crate::evaluate::best_class;
 use crate::finetune::network::{Network, NetworkShape};
+use crate::kernel::elementwise::first_non_finite;
 use crate::matrix::{Dense, MatrixError};
+use crate::model::classifier::Design;
 use crate::model::features::Reduction;
 
 /// What the model is.
@@ -113,7 +116,7 @@ pub enum SavedError {
         path: PathBuf,
     },
     /// A file cannot be read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read {}: train the model again", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -135,6 +138,14 @@ pub enum SavedError {
         path: PathBuf,
         /// Its version.
         found: u32,
+    },
+    /// `model.json` says what cannot be.
+    #[error("{} says {what}: train the model again", path.display())]
+    Impossible {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        what: String,
     },
     /// An array has another shape than the recipe says.
     #[error("{} holds {found}, and {expected} was expected: train the model again", path.display())]
@@ -174,7 +185,17 @@ impl Recipe {
         }
     }
 
-    /// The columns of X, as the classifier takes it.
+    /// What no training writes.
+    fn impossible(&self) -> Option<String> {
+        match self {
+            Self { layers, .. } if *layers > MOST_STEPS as usize => Some(format!("{layers} layers")),
+            Self { passes, .. } if !(1..=MOST_PASSES as usize).contains(passes) => Some(format!("{passes} passes")),
+            Self { classes, .. } if classes.is_empty() => Some("that there are no classes".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The shape of its network, for so many columns of X as the classifier takes it.
     fn shape(&self, features: usize) -> NetworkShape {
         NetworkShape { features, classes: self.classes.len(), layers: self.layers, label_reuse: self.label_reuse }
     }
@@ -222,6 +243,9 @@ impl SavedModel {
             return Err(SavedError::Version { path, found });
         }
         let recipe: Recipe = serde_json::from_str(&text).map_err(damaged)?;
+        if let Some(what) = recipe.impossible() {
+            return Err(SavedError::Impossible { path, what });
+        }
         let embedding = match recipe.embedding {
             false => None,
             true => {
@@ -242,7 +266,12 @@ impl SavedModel {
         let features = reduction.as_ref().map_or(recipe.features, |reduction| reduction.directions.columns()) + beside;
         let weights = match recipe.network {
             true => Weights::Network(read_network(&folder.join(NETWORK), recipe.shape(features))?),
-            false => Weights::Linear(Arc::new(read_array(&folder.join(WEIGHTS), None, Some(recipe.classes.len()))?)),
+            false => {
+                let (classes, label_classes) =
+                    (recipe.classes.len(), if recipe.label_reuse { recipe.classes.len() } else { 0 });
+                let rows = Design::columns_of(features, recipe.layers, label_classes);
+                Weights::Linear(Arc::new(read_array(&folder.join(WEIGHTS), Some(rows), Some(classes))?))
+            }
         };
         Ok(Self { recipe, reduction, embedding, weights })
     }
@@ -290,6 +319,10 @@ fn read_array(path: &Path, rows: Option<usize>, columns: Option<usize>) -> Resul
         return Err(wrong_shape(path, &found, rows, columns));
     }
     let values = file.into_vec().map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })?;
+    if let Some(entry) = first_non_finite(&values) {
+        let (found, expected) = (format!("{} as number {entry}", values[entry]), "finite numbers".to_owned());
+        return Err(SavedError::Shape { path: path.to_owned(), found, expected });
+    }
     Dense::new(height as usize, width as usize, values)
         .map_err(|source| SavedError::Array { path: path.to_owned(), source: Box::new(source) })
 }
@@ -305,6 +338,6 @@ fn read_network(path: &Path, shape: NetworkShape) -> Result<Network, SavedError>
     let parameters: Vec<f64> =
         file.into_vec().map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })?;
     let found = format!("{} parameters", parameters.len());
-    let expected = format!("{} of a network", shape.parameters());
+    let expected = "as many finite ones as its network has".to_owned();
     Network::from_parameters(shape, parameters).ok_or(SavedError::Shape { path: path.to_owned(), found, expected })
 }

@@ -9,16 +9,15 @@ use std::sync::Arc;
 
 use super::certificate::Certificate;
 use super::options::{Options, SvdError};
-use crate::engine::{Session, Shard};
+use crate::engine::{MOST_FORMED_BYTES, Session, Shard};
 use crate::kernel::Mask;
+use crate::kernel::factor::FactorError;
 use crate::kernel::small::symmetric_eigen;
 use crate::matrix::{Dense, Kind, Matrix, Shape};
 use crate::plan::Program;
 
 /// A short side beyond this is not worth an eigenvalue problem of its size.
 const LONGEST_SHORT_SIDE: usize = 4096;
-/// Entries are formed up to so many bytes.
-const MOST_FORMED_BYTES: u64 = 2 << 30;
 /// Work of a multiplication in f64, in multiplications in f32.
 const DOUBLE: f64 = 2.0;
 /// Work of an eigenvalue problem, in cubes of its order: it is bound by memory.
@@ -175,10 +174,12 @@ fn spectrum_of(session: &mut Session<'_>, gram: &[f64], order: usize, rank: usiz
     // It is bound by memory: one worker solves it, and tells the others. First how it went, then λ and residuals, then v.
     let rank = rank.min(order);
     let mut failure = None;
-    let mut solved = session.sum_over(1, 2 * rank + order * rank, |_, out| match symmetric_eigen(gram, order) {
+    let mut solved = session.sum_over(1, 1 + 2 * rank + order * rank, |_, out| match symmetric_eigen(gram, order) {
         Err(error) => failure = Some(error),
         Ok(eigen) => {
-            let (values, rest) = out.split_at_mut(rank);
+            let (went_well, rest) = out.split_at_mut(1);
+            went_well[0] = 1.0;
+            let (values, rest) = rest.split_at_mut(rank);
             let (residuals, vectors) = rest.split_at_mut(rank);
             values.copy_from_slice(&eigen.values[..rank]);
             residuals.copy_from_slice(&eigen.residuals(gram, rank));
@@ -187,11 +188,11 @@ fn spectrum_of(session: &mut Session<'_>, gram: &[f64], order: usize, rank: usiz
             }
         }
     })?;
-    if let Some(error) = failure {
-        return Err(error.into());
+    if solved[0] == 0.0 {
+        return Err(failure.unwrap_or(FactorError::NoConvergence { rows: order, cols: order }).into());
     }
-    let vectors = solved.split_off(2 * rank);
-    let (values, residuals) = solved.split_at(rank);
+    let vectors = solved.split_off(1 + 2 * rank);
+    let (values, residuals) = solved[1..].split_at(rank);
     let kept = values.iter().take_while(is_real).count();
     let relative = residuals.iter().zip(values).take(kept).map(|(residual, value)| (residual + rounding) / value);
     let certificate = Certificate { relative_residuals: relative.collect() };

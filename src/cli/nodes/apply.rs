@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::cli::Error;
 use crate::dataset::UNLABELLED;
-use crate::engine::{Cluster, form};
+use crate::engine::{Cluster, MOST_FORMED_BYTES, bytes_to_form, form};
 use crate::finetune::network::{self, Problem};
 use crate::matrix::{Dense, Kind, Matrix};
 use crate::model::classifier::{self, Design, Scoring};
-use crate::model::features::FeatureError;
+use crate::model::features::{FeatureError, with_embedding};
 use crate::model::propagation::Propagation;
 use crate::report::saved::{SavedModel, Weights};
 
@@ -18,18 +18,14 @@ pub(super) fn ready_features(model: &SavedModel, features: &Matrix, cluster: Clu
         let (found, expected) = (features.shape().columns, model.recipe.features);
         return Err(FeatureError::OtherColumns { found, expected });
     }
-    let vectors = match &model.embedding {
-        None => Vec::new(),
-        Some((left, right)) => vec![Matrix::dense("L", left.clone())?, Matrix::dense("R", right.clone())?],
+    let beside = |features: &Matrix| match &model.embedding {
+        None => Ok(features.clone()),
+        Some(sides) => with_embedding(features, sides),
     };
-    let beside = |features: Matrix| match vectors.is_empty() {
-        true => Ok(features),
-        false => Matrix::try_beside(&[&[features], &vectors[..]].concat()),
-    };
-    let features = beside(features.clone())?;
+    let features = beside(features)?;
     match &model.reduction {
         None => Ok(features),
-        Some(reduction) => Ok(beside(Matrix::dense("X", reduction.apply(&features, cluster)?)?)?),
+        Some(reduction) => beside(&Matrix::dense("X", reduction.apply(&features, cluster)?)?),
     }
 }
 
@@ -69,6 +65,10 @@ pub(super) fn scores(model: &SavedModel, nodes: &Nodes<'_>, cluster: Cluster) ->
 pub(super) fn problem(nodes: &Nodes<'_>, valid: Vec<u32>, cluster: Cluster) -> Result<Problem, Error> {
     let features = match nodes.features.kind() {
         Kind::Dense { data, mask: None, .. } => data.clone(),
+        _ if bytes_to_form(nodes.features) > MOST_FORMED_BYTES => {
+            let shape = nodes.features.shape();
+            return Err(Error::TooManyFeatures { rows: shape.rows, columns: shape.columns });
+        }
         _ => Arc::new(form(nodes.features, cluster).map_err(network::NetworkError::from)?),
     };
     // What is not known stays unread.

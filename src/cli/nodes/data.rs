@@ -28,6 +28,10 @@ impl NodeData {
         check_nodes(&dataset)
             .map_err(|source| Error::Nodes { dataset: dataset.name.clone(), source: Box::new(source) })?;
         dataset.graph.directed = false;
+        // What is left to chance goes by position; the order of lines in a file must not matter.
+        if let Some(split) = &mut dataset.node_split {
+            [&mut split.train, &mut split.valid, &mut split.test].into_iter().for_each(|part| part.sort_unstable());
+        }
         let without_loops = Import { self_loops: SelfLoops::Drop, ..import };
         let graph = graph_of(&dataset.graph, without_loops, &dataset.name)?;
         let propagation = Propagation::new(&graph).map_err(ClassifierError::from)?;

@@ -4,6 +4,7 @@ mod apply;
 mod data;
 pub(super) mod predict;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ pub(super) use data::NodeData;
 use super::links::{decomposition_of, embed_nodes};
 use super::{Error, Request};
 use crate::config::{Experiment, LearnFrom, NodeTask};
+use crate::dataset::{NodeSplitFrom, Source};
 use crate::evaluate::accuracy;
 use crate::finetune::network::{self, Network, NetworkShape};
 use crate::matrix::{Dense, Matrix};
@@ -42,7 +44,7 @@ pub(super) struct Outcome {
 pub(super) fn run(request: &Request, experiment: &Experiment, data: &NodeData) -> Result<Outcome, Error> {
     let Some(task) = &experiment.nodes else { unreachable!("asked for") };
     let mut runner = Runner { request, experiment, task, data, stages: Vec::new(), evaluate: 0.0 };
-    let mut model = runner.prepare()?;
+    let mut model = runner.prepare();
     let features = runner.features(&mut model)?;
     let mut last = Dense::default();
     let learn = data.learn(task.learn_from);
@@ -82,11 +84,11 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     /// A model that has no weights yet.
-    fn prepare(&self) -> Result<SavedModel, Error> {
+    fn prepare(&self) -> SavedModel {
         let config = SavedConfig {
             name: self.experiment.name.clone(),
             text: self.experiment.text.clone(),
-            set: self.request.set.clone(),
+            set: self.request.set.iter().cloned().chain(absolute_files(&self.experiment.dataset)).collect(),
             seed: self.experiment.seed,
             data_seed: self.request.experiment.seed,
             learnt_from_valid: self.task.learn_from == LearnFrom::TrainAndValid,
@@ -98,7 +100,7 @@ impl Runner<'_> {
             passes: self.task.passes,
             ..Recipe::new(config, self.data.propagation.nodes(), self.data.features.shape().columns, classes)
         };
-        Ok(SavedModel { recipe, reduction: None, embedding: None, weights: Weights::Linear(Arc::default()) })
+        SavedModel { recipe, reduction: None, embedding: None, weights: Weights::Linear(Arc::default()) }
     }
 
     /// Embeds and reduces, as far as that is asked for.
@@ -113,10 +115,11 @@ impl Runner<'_> {
             let seconds = start.elapsed().as_secs_f64();
             let decomposition = Some(decomposition_of(&embedding));
             self.stages.push(Stage { decomposition, ..Stage::new(EMBEDDING, seconds) });
-            features = with_embedding(&features, &embedding).map_err(failed)?;
             let Embedding { nodes, rank, left, right, .. } = embedding;
             let side = |data| Dense::new(nodes, rank, data).map_err(|source| failed(source.into()));
-            model.embedding = Some((side(left)?, side(right)?));
+            let sides = (side(left)?, side(right)?);
+            features = with_embedding(&features, &sides).map_err(failed)?;
+            model.embedding = Some(sides);
             model.recipe.embedding = true;
         }
         if let Some(options) = &self.task.components {
@@ -190,7 +193,7 @@ impl Runner<'_> {
         let network = Network::from_linear(&weights, shape)?;
         let from = if options.train_on_valid { LearnFrom::TrainAndValid } else { LearnFrom::Train };
         let learn = self.data.learn(from);
-        let nodes = Nodes { features, known: &learn, ..self.nodes(features, &learn) };
+        let nodes = self.nodes(features, &learn);
         let problem = Arc::new(problem(&nodes, self.data.split().valid.clone(), self.request.cluster)?);
         let bar = Bar::new(FINETUNE, self.request.quiet);
         let trained = network::train(problem, network, options, self.request.cluster, bar.epoch_callback())?;
@@ -240,4 +243,21 @@ impl Runner<'_> {
         self.stages.push(Stage { valid, test, ..stage });
         Ok(scores)
     }
+}
+
+/// The files of a user's own data as entries of a config that hold wherever the program is run.
+fn absolute_files(source: &Source) -> Vec<String> {
+    let Source::Edges(file) = source else { return Vec::new() };
+    let mut files = vec![("data.path", Some(&file.path))];
+    if let Some(nodes) = &file.nodes {
+        files.extend([("data.features", nodes.features.as_ref()), ("data.labels", nodes.labels.as_ref())]);
+        if let NodeSplitFrom::Files { train, valid, test } = &nodes.split {
+            files.extend([("data.train", Some(train)), ("data.valid", valid.as_ref()), ("data.test", test.as_ref())]);
+        }
+    }
+    let entry = |(key, path): (&str, Option<&PathBuf>)| {
+        let path = std::path::absolute(path?).ok()?;
+        Some(format!("{key}={:?}", path.to_str()?))
+    };
+    files.into_iter().filter_map(entry).collect()
 }

@@ -96,10 +96,11 @@ impl Predict {
         let config = &model.recipe.config;
         let experiment =
             Experiment::parse(&config.name, &config.name, &config.text, &config.set)?.with_seed(config.seed);
-        let dataset = experiment.dataset.load(data_folder(self.data.clone())?.as_deref(), config.data_seed)?;
+        let mut dataset = experiment.dataset.load(data_folder(self.data.clone())?.as_deref(), config.data_seed)?;
         if dataset.graph.nodes != model.recipe.nodes {
             return Err(Error::OtherGraph { found: dataset.graph.nodes, expected: model.recipe.nodes });
         }
+        rename_classes(&mut dataset, &model.recipe.classes)?;
         let split = dataset.node_split.clone().unwrap_or_default();
         let valid = split.valid.into_iter().filter(|_| config.learnt_from_valid);
         let known = split.train.into_iter().chain(valid).collect();
@@ -113,25 +114,33 @@ impl Predict {
         }
         let everything = NodeSplitFrom::Fractions { train: 1.0, valid: 0.0, test: 0.0 };
         let files = NodeFiles { features: self.features.clone(), labels: self.labels.clone(), split: everything };
+        let config = &model.recipe.config;
+        let experiment = Experiment::parse(&config.name, &config.name, &config.text, &config.set)?;
+        let options = match experiment.dataset {
+            Source::Edges(trained_on) => trained_on.options,
+            _ => EdgeOptions::default(),
+        };
         let source = Source::Edges(EdgeFile {
             path: graph.to_owned(),
-            options: EdgeOptions::default(),
+            options,
             holdout: Holdout::default(),
             nodes: Some(files),
         });
-        let mut dataset = source.load(None, model.recipe.config.seed)?;
+        let mut dataset = source.load(None, config.seed)?;
         let known = rename_classes(&mut dataset, &model.recipe.classes)?;
-        let config = &model.recipe.config;
-        let import = Experiment::parse(&config.name, &config.name, &config.text, &config.set)?.import;
-        Ok(Loaded { dataset, import, known })
+        Ok(Loaded { dataset, import: experiment.import, known })
     }
+}
+
+fn quoted(classes: &[String]) -> String {
+    classes.iter().map(|class| format!("`{class}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Numbers the classes of a dataset as a model does; returns the nodes that have one.
 fn rename_classes(dataset: &mut Dataset, classes: &[String]) -> Result<Vec<u32>, Error> {
     let number = |name: &String| match classes.iter().position(|other| other == name) {
         Some(class) => Ok(class as u32),
-        None => Err(Error::UnknownClass { class: name.clone(), known: classes.join(", ") }),
+        None => Err(Error::UnknownClass { class: name.clone(), known: quoted(classes) }),
     };
     let numbers = dataset.classes.iter().map(number).collect::<Result<Vec<u32>, Error>>()?;
     let Some(labels) = &mut dataset.labels else { return Ok(Vec::new()) };

@@ -30,7 +30,7 @@ pub const LABEL_FILE: Key = Key {
 pub const TRAIN: Key = Key {
     path: "data.train",
     about: "the nodes to learn from: a file with one row a line or .npy; or the fraction of those with a label",
-    accepts: "the path of a file, or a number between 0 and 1",
+    accepts: "the path of a file, or a number above 0 and up to 1",
     default: || Some("what valid and test leave".to_owned()),
 };
 pub const EMBEDDED: Key = Key {
@@ -47,7 +47,7 @@ pub const COMPONENTS: Key = Key {
 };
 pub const LAYERS: Key = Key {
     path: "classifier.layers",
-    about: "L: how many steps features travel; any key of [classifier] asks for node classification",
+    about: "L: how many steps features travel; [classifier], even if it is empty, asks for node classification",
     accepts: "a whole number from 0 to 1000",
     default: || Some(DEFAULT_LAYERS.to_string()),
 };
@@ -91,7 +91,7 @@ pub const TARGETS: Key = Key {
     path: "classifier.targets",
     about: "what to fit for the class of a node, and for every other class",
     accepts: "a list of two finite numbers, the first larger",
-    default: || Some(format!("{DEFAULT_TARGETS:?}")),
+    default: || Some(format!("[{:?}, {:?}]", DEFAULT_TARGETS.hit, DEFAULT_TARGETS.miss)),
 };
 pub const CUT: Key = Key {
     path: "classifier.cut",

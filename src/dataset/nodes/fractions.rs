@@ -6,8 +6,9 @@ use crate::kernel::random::{bits, stream};
 /// Fractions that make no split.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
-    "found the fractions {train} of the nodes for training, {valid} for validation and {test} for the test, expected numbers \
-     from 0 to 1 that add up to at most 1, with some nodes for training: change the fractions of the split"
+    "found the fractions {train} of {labelled} labelled nodes of {classes} classes for training, {valid} for validation and \
+     {test} for the test, expected numbers from 0 to 1 that add up to at most 1, with a training node for every class and \
+     some nodes for every other part: change the fractions of the split, or label more nodes"
 )]
 pub struct FractionsError {
     /// The part to learn from.
@@ -16,6 +17,10 @@ pub struct FractionsError {
     pub valid: f64,
     /// The part for the final figure.
     pub test: f64,
+    /// How many nodes have a label.
+    pub labelled: usize,
+    /// How many classes they have.
+    pub classes: usize,
 }
 
 /// What fractions such as 0.6, 0.2 and 0.2 may add up to beyond one.
@@ -34,7 +39,7 @@ pub(super) fn draw(
     let [train, valid, test] = fractions;
     let sound = fractions.iter().all(|part| (0.0..=1.0).contains(part)) && train + valid + test <= 1.0 + ROUNDING;
     if !sound || train == 0.0 {
-        return Err(FractionsError { train, valid, test });
+        return Err(FractionsError { train, valid, test, labelled: 0, classes });
     }
     let labelled = (0u32..).zip(labels).filter(|(_, label)| **label != UNLABELLED);
     let mut order: Vec<(u64, u32)> =
@@ -56,6 +61,10 @@ pub(super) fn draw(
         rows.sort_unstable();
         rows
     };
+    let is_short = (valid > 0.0 && valid_end == train_end) || (test > 0.0 && test_end == valid_end);
+    if is_short && !drawn.is_empty() {
+        return Err(FractionsError { train, valid, test, labelled: drawn.len(), classes: least });
+    }
     Ok(NodeSplit { train: part(0, train_end), valid: part(train_end, valid_end), test: part(valid_end, test_end) })
 }
 
@@ -75,9 +84,15 @@ mod tests {
         fn parts_are_disjoint_cover_the_labelled_nodes_and_have_their_sizes(
             labels in prop::collection::vec(prop_oneof![3 => 0u32..5, 1 => Just(UNLABELLED)], 0..200), seed: u64,
         ) {
-            let split = draw(&labels, 5, [0.6, 0.2, 0.2], seed).unwrap();
+            let drawn = draw(&labels, 5, [0.6, 0.2, 0.2], seed);
             let labelled: Vec<u32> = (0..labels.len() as u32).filter(|&n| labels[n as usize] != UNLABELLED).collect();
+            // So few that a part may get none: then it is an error, not a part of nothing.
+            if labelled.len() < 20 && drawn.is_err() {
+                return Ok(());
+            }
+            let split = drawn.unwrap();
             prop_assert_eq!(all(&split), &labelled[..]);
+            prop_assert!(labelled.is_empty() || !split.valid.is_empty() && !split.test.is_empty());
             let wanted = (0.6 * labelled.len() as f64).round() as usize;
             let has = |rows: &[u32], class| rows.iter().any(|&row| labels[row as usize] == class);
             prop_assert!((wanted..=wanted.max(5)).contains(&split.train.len()));
@@ -103,6 +118,13 @@ mod tests {
             (0..10).collect::<Vec<_>>()
         );
         assert_eq!((split.valid.len(), split.test.len()), (0, 82));
+    }
+
+    #[test]
+    fn a_part_without_nodes_is_refused() {
+        let labels: Vec<u32> = (0..300).collect();
+        let error = draw(&labels, 300, [0.6, 0.2, 0.2], 1).unwrap_err().to_string();
+        assert!(error.contains("300 labelled nodes of 300 classes"), "{error}");
     }
 
     #[test]

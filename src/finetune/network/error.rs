@@ -34,6 +34,16 @@ pub enum NetworkError {
         /// How many there should be.
         layers: usize,
     },
+    /// It would not fit in memory.
+    #[error("{what} would take {} GB: {remedy}", bytes / 1_000_000_000)]
+    TooLarge {
+        /// What it is.
+        what: &'static str,
+        /// How much it would take.
+        bytes: u64,
+        /// What to change.
+        remedy: &'static str,
+    },
     /// A number that must lie within bounds does not.
     #[error("{what} is {value}: it must be {rule}")]
     OutOfBounds {

@@ -23,6 +23,7 @@ impl Network {
                 needed,
             });
         }
+        shape.check_size()?;
         let mut parameters = vec![0.0; shape.parameters()];
         let products = shape.products();
         let mut set = |product: &Product, row: usize, column: usize, value: f64| {
@@ -44,9 +45,12 @@ impl Network {
         Ok(Self { shape, parameters })
     }
 
-    /// A network from what [`Network::parameters`] gave; `None` if there are not as many as its shape needs.
+    /// A network from what [`Network::parameters`] gave; `None` if there are not as many as its shape needs, or one of them
+    /// is no finite number.
     pub fn from_parameters(shape: NetworkShape, parameters: Vec<f64>) -> Option<Self> {
-        (parameters.len() == shape.parameters()).then_some(Self { shape, parameters })
+        shape.check_size().ok()?;
+        let is_whole = parameters.len() == shape.parameters() && parameters.iter().all(|number| number.is_finite());
+        is_whole.then_some(Self { shape, parameters })
     }
 
     /// What it takes and gives.

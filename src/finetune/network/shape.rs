@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::error::NetworkError;
+
 /// What a network takes and gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkShape {
@@ -15,6 +17,9 @@ pub struct NetworkShape {
     pub label_reuse: bool,
 }
 
+/// What a network, or the neighbours drawn for a part of a batch, may take.
+pub(super) const MOST_BYTES: u64 = 2 << 30;
+
 impl NetworkShape {
     /// Columns of every layer beyond the features themselves.
     pub fn width(&self) -> usize {
@@ -24,6 +29,19 @@ impl NetworkShape {
     /// Rows of the weights of the linear classifier: the features, and the columns of every layer after them.
     pub fn linear_rows(&self) -> usize {
         self.features + self.layers * self.width()
+    }
+
+    /// Refuses a network whose numbers, with those that Adam keeps of each, do not fit in memory.
+    pub(super) fn check_size(&self) -> Result<(), NetworkError> {
+        let (width, layers) = (self.width() as u64, self.layers as u64);
+        let hidden = width.saturating_mul(width).saturating_mul(2).saturating_mul(layers);
+        let outputs = width.saturating_mul(self.classes as u64).saturating_mul(2).saturating_mul(layers + 1);
+        let bytes = hidden.saturating_add(outputs).saturating_mul(3 * size_of::<f64>() as u64);
+        if bytes > MOST_BYTES {
+            let remedy = "reduce the features with features.components, or take fewer layers";
+            return Err(NetworkError::TooLarge { what: "the network", bytes, remedy });
+        }
+        Ok(())
     }
 
     /// How many numbers are trained.

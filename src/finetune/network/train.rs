@@ -11,7 +11,8 @@ use super::super::adam::Adam;
 use super::parameters::Factors;
 use super::pass::{Chance, Inputs, Pass};
 use super::sample::Walk;
-use super::{Network, NetworkError, Options, Problem, score};
+use super::shape::MOST_BYTES;
+use super::{Network, NetworkError, NetworkShape, Options, Problem, score};
 use crate::dataset::UNLABELLED;
 use crate::engine::{Cluster, EngineError, Session, Shard, run};
 use crate::graph::Neighbours;
@@ -88,6 +89,7 @@ pub fn train(
     let valid = problem.classes_of(validated, shape)?;
     let valid_count = valid.iter().filter(|&&class| class != UNLABELLED).count();
     let neighbours = Neighbours::of(problem.propagation.adjacency());
+    check_trees(&neighbours, options, shape)?;
     let options = options.clone();
     let first = first_layer(&problem, &network, known.clone(), cluster)?;
     run(cluster, score::programs(&problem.propagation)?, move |session| {
@@ -106,6 +108,26 @@ pub fn train(
             Trainer { inputs, learn: &problem.learn, options: &options, validation, progress: progress.as_ref() };
         trainer.train(session, network.clone())
     })
+}
+
+/// Refuses fan-outs that draw more rows for a piece of a batch than fit in memory.
+fn check_trees(neighbours: &Neighbours, options: &Options, shape: NetworkShape) -> Result<(), NetworkError> {
+    let most = (0..neighbours.nodes() as u32).map(|node| neighbours.degree(node)).max().unwrap_or(0);
+    // The last ones are looked up, not drawn.
+    let drawn = match options.fanouts.split_last() {
+        Some((None, before)) => before,
+        _ => &options.fanouts[..],
+    };
+    let rows = drawn.iter().fold(PIECE.min(options.batch) as u64, |rows, fanout| {
+        rows.saturating_mul(fanout.unwrap_or(most).min(most) as u64 + 1)
+    });
+    let bytes = rows.saturating_mul(3 * (shape.width() * size_of::<f32>()) as u64);
+    if bytes > MOST_BYTES {
+        let (what, remedy) =
+            ("the neighbours drawn for a part of a batch", "lower network.fanouts or classifier.layers");
+        return Err(NetworkError::TooLarge { what, bytes, remedy });
+    }
+    Ok(())
 }
 
 /// What the first layer multiplies, for all nodes: every worker looks up rows of it.
@@ -192,6 +214,10 @@ impl Trainer<'_> {
                 let epoch = trained.epochs.len() + 1;
                 report = EpochProgress { epoch, batch: 0, loss: 0.0, valid_accuracy: None, ..report };
                 self.run_epoch(session, &mut state, &mut report)?;
+                // A ReLU lets no NaN through to the loss.
+                if !state.network.parameters().iter().all(|number| number.is_finite()) {
+                    return Err(NetworkError::Diverged { epoch, batch: report.batches });
+                }
                 let valid_accuracy = self.validate(session, &state.factors, &mut report)?;
                 if valid_accuracy.is_none() || valid_accuracy > best {
                     best = valid_accuracy;

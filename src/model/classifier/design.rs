@@ -73,7 +73,12 @@ impl Design {
 
     /// The columns of M.
     pub fn columns(&self) -> usize {
-        self.features.shape().columns * (self.layers + 1) + self.label_classes * self.layers.min(LABEL_STEPS)
+        Self::columns_of(self.features.shape().columns, self.layers, self.label_classes)
+    }
+
+    /// The columns of M over so many features, with labels of so many classes in it.
+    pub fn columns_of(features: usize, layers: usize, label_classes: usize) -> usize {
+        features * (layers + 1) + label_classes * layers.min(LABEL_STEPS)
     }
 
     /// One for every column of M that comes from features, zero for those that come from labels.

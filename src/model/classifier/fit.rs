@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use super::{ClassifierError, Design, Labels, Options, Rows};
 use crate::dataset::UNLABELLED;
-use crate::engine::{Cluster, form, run};
+use crate::engine::{Cluster, MOST_FORMED_BYTES, bytes_to_form, form, run};
 use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix};
 use crate::svd::{self, Prepared, Progress, solve_on};
-
-/// M is written down up to so many bytes; beyond, it is only multiplied by, and nothing can be dropped of it.
-const MOST_FORMED_BYTES: usize = 2 << 30;
 
 /// The weights of a linear classifier, and how far to trust them.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,9 +61,7 @@ impl Examples {
                 (all, of_rows.into())
             }
         };
-        let shape = matrix.shape();
-        let bytes = shape.rows.saturating_mul(shape.columns).saturating_mul(size_of::<f32>());
-        let matrix = match bytes <= MOST_FORMED_BYTES {
+        let matrix = match bytes_to_form(&matrix) <= MOST_FORMED_BYTES {
             true => Matrix::dense("M", form(&matrix, cluster)?)?,
             false => matrix,
         };

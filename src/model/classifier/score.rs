@@ -15,7 +15,8 @@ pub struct Scoring<'a> {
     pub labels: &'a [u32],
     /// The nodes whose labels are part of M.
     pub known: &'a [u32],
-    /// One, or two: the second time with the probabilities of the first in place of labels that are not known.
+    /// How often to score: from the second time on with the probabilities found before in place of labels that are not
+    /// known.
     pub passes: usize,
 }
 
