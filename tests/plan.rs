@@ -4,8 +4,13 @@
 mod common;
 
 use common::{Numbers, Table, expression, form, pooled_expression};
+use isvd_dist::dataset::EdgeList;
+use isvd_dist::graph::{Graph, Import};
 use isvd_dist::matrix::Matrix;
-use isvd_dist::plan::{Action, Diagonal, Epilogue, Program, Side, Source, Term, Value};
+use isvd_dist::model::classifier::{Design, Labels};
+use isvd_dist::model::embedding::{self, Normalize, Walks};
+use isvd_dist::model::propagation::Propagation;
+use isvd_dist::plan::{Action, Diagonal, Effort, Epilogue, Program, Side, Source, Term, Value};
 use proptest::prelude::*;
 
 /// Runs a program step by step.
@@ -85,21 +90,36 @@ fn term(term: &Term, values: &[Table]) -> Table {
 }
 
 fn check(matrix: &Matrix) {
+    check_products(matrix, &[Effort::Shared, Effort::Planned]);
+    check_forming(matrix);
+}
+
+fn check_products(matrix: &Matrix, efforts: &[Effort]) {
     for side in [Side::Plain, Side::Transposed] {
         let (formed, magnitude) = match side {
             Side::Plain => (form(matrix, false), form(matrix, true)),
             Side::Transposed => (form(matrix, false).t(), form(matrix, true).t()),
         };
-        let program = Program::compile(matrix, side);
         let input = Table::new(formed.columns, 2, |row, column| ((row * 7 + column * 3) % 11) as f64 - 5.0);
-        let (got, want) = (interpret(&program, &input), formed.times(&input));
+        let want = formed.times(&input);
         let bound = magnitude.times(&input.absolute());
-        for entry in 0..want.data.len() {
-            // Diagonals are multiplied together in 32 bits.
-            let allowed = 1e-5 * bound.data[entry] + 1e-9;
-            assert!((got.data[entry] - want.data[entry]).abs() <= allowed, "{matrix} {side:?} gives\n{program}");
+        for &effort in efforts {
+            let program = Program::compile_with(matrix, side, effort);
+            let got = interpret(&program, &input);
+            for entry in 0..want.data.len() {
+                // Diagonals are multiplied together in 32 bits.
+                let is_close = (got.data[entry] - want.data[entry]).abs() <= 1e-5 * bound.data[entry] + 1e-9;
+                assert!(is_close, "{matrix} {side:?} {effort:?} gives\n{program}");
+            }
         }
+        let [shared, planned] =
+            [Effort::Shared, Effort::Planned].map(|effort| Program::compile_with(matrix, side, effort));
+        let (fewest, got) = (shared.sparse_products(), planned.sparse_products());
+        assert!(got <= fewest, "{matrix} {side:?} was\n{shared}\nand became\n{planned}");
     }
+}
+
+fn check_forming(matrix: &Matrix) {
     let program = Program::form(matrix);
     let (got, want) = (interpret(&program, &Table::new(0, 0, |_, _| 0.0)), form(matrix, false));
     let bound = form(matrix, true);
@@ -130,11 +150,7 @@ fn a_sum_is_formed_once_for_all_its_powers() {
     let matrix = t.pow(2) + t.pow(3);
     check(&matrix);
     let program = Program::compile(&matrix, Side::Plain);
-    assert_eq!(products(&program), 6, "\n{program}");
-}
-
-fn products(program: &Program) -> usize {
-    program.steps().iter().filter(|step| step.action.verb() == "spmm").count()
+    assert_eq!(program.sparse_products(), 6, "\n{program}");
 }
 
 /// `[X, T·X, T·(T·X), …]` takes one product a power each way, and to be formed: 15, not 120.
@@ -154,7 +170,7 @@ fn powers_side_by_side_share_their_products() {
         check(&matrix);
         let compiled = [Side::Plain, Side::Transposed].map(|side| Program::compile(&matrix, side));
         for program in [&compiled[0], &compiled[1], &Program::form(&matrix)] {
-            assert_eq!(products(program), layers, "\n{program}");
+            assert_eq!(program.sparse_products(), layers, "\n{program}");
         }
     }
 }
@@ -168,6 +184,98 @@ proptest! {
 
     #[test]
     fn programs_of_expressions_of_any_shape(seed in any::<u64>(), rows in 1usize..6, columns in 1usize..6, depth in 0usize..4) {
+        let matrix = expression(rows, columns, depth, &mut Numbers(seed));
+        check(&matrix);
+        check_products(&matrix, &[Effort::Written]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn programs_of_deep_expressions(seed in any::<u64>(), rows in 1usize..6, columns in 1usize..6, depth in 4usize..7) {
         check(&expression(rows, columns, depth, &mut Numbers(seed)));
+    }
+
+    #[test]
+    fn programs_of_large_shared_expressions(seed in any::<u64>(), size in 1usize..6, nodes in 12usize..24) {
+        check(&pooled_expression(size, nodes, &mut Numbers(seed)));
+    }
+}
+
+/// A graph whose last nodes are isolated, with what models make of its degrees.
+fn small_graph(nodes: u32) -> Graph {
+    let edges = (0..nodes - 3).flat_map(|node| [(node, (node + 1) % (nodes - 3)), (node, (node * node) % (nodes - 3))]);
+    let edges: Vec<(u32, u32)> = edges.filter(|(from, to)| from != to).collect();
+    let list = EdgeList { nodes: nodes as usize, edges, directed: false, ..EdgeList::default() };
+    Graph::from_edges(&list, Import::default()).unwrap()
+}
+
+fn embedding(graph: &Graph, normalize: Normalize, degree_weighted: bool, self_loops: bool) -> Matrix {
+    let (walks, svd) = (Walks::Window(10), isvd_dist::svd::Options::of_rank(1));
+    let options = embedding::Options { walks, negative: 0.02, normalize, degree_weighted, self_loops, svd };
+    embedding::matrix(graph, &options).unwrap()
+}
+
+fn design(graph: &Graph, layers: usize, label_classes: usize, is_soft: bool) -> Matrix {
+    let nodes = graph.degrees.len();
+    let numbers = &mut Numbers(8);
+    let features = Matrix::dense("X", common::dense(nodes, 3, numbers)).unwrap();
+    let propagation = Propagation::new(graph).unwrap();
+    let labels: Vec<u32> = (0..nodes as u32).map(|node| node % 2).collect();
+    let labels = match is_soft {
+        true => Labels::Soft(common::dense(nodes, 2, numbers).into()),
+        false => Labels::known(&labels, &[0, 1, 2, 4], 2),
+    };
+    let design = Design { propagation, features, layers, label_classes };
+    design.matrix((label_classes > 0).then_some(&labels)).unwrap()
+}
+
+/// The sparse products of M and of Mᵀ by what is shared as it is written, and by the planner.
+#[test]
+fn sparse_products_a_multiplication() {
+    let graph = &small_graph(12);
+    let numbers = &mut Numbers(9);
+    let [a, b] = [0; 2].map(|_| common::sparse(12, 12, true, numbers));
+    // Every leaf is a node of its own, so that only the stored data tells that two are the same.
+    let a = || Matrix::sparse("A", a.clone());
+    let b = || Matrix::sparse("B", b.clone());
+    let [x, y] = ["B", "C"].map(|name| Matrix::dense(name, common::dense(12, 2, numbers)).unwrap());
+    let table = [
+        ("embedding, D⁻¹A", embedding(graph, Normalize::Row, false, false), [10, 11], [10, 10]),
+        ("embedding, weighted by degree", embedding(graph, Normalize::Symmetric, true, false), [11, 11], [10, 10]),
+        // A·G and A·D^-½·G have nothing in common.
+        ("embedding, symmetric", embedding(graph, Normalize::Symmetric, false, false), [11, 11], [11, 11]),
+        ("embedding, self-loops", embedding(graph, Normalize::Row, false, true), [10, 11], [10, 10]),
+        ("classifier, L = 15", design(graph, 15, 0, false), [15, 15], [15, 15]),
+        // Labels cost no product with the graph; two are with the labels themselves, which are a sparse matrix here.
+        ("classifier, labels", design(graph, 15, 2, false), [20, 20], [17, 17]),
+        ("classifier, soft labels", design(graph, 15, 2, true), [18, 17], [15, 15]),
+        ("A·B + A²·C", a() * &x + a().pow(2) * &y, [3, 3], [2, 2]),
+        ("A·B + A·A·C", a() * &x + a() * (a() * &y), [3, 3], [2, 2]),
+        ("A·(B + A·C)", a() * (&x + a() * &y), [2, 2], [2, 2]),
+        ("(A + B)²", (a() + b()).pow(2), [4, 4], [4, 4]),
+        ("(A + B)² written out", a() * a() + a() * b() + b() * a() + b() * b(), [8, 8], [4, 4]),
+    ];
+    for (name, matrix, shared, planned) in &table {
+        check_products(matrix, &[Effort::Written, Effort::Shared, Effort::Planned]);
+        let products = |effort: Effort| {
+            [Side::Plain, Side::Transposed].map(|side| Program::compile_with(matrix, side, effort).sparse_products())
+        };
+        assert_eq!((products(Effort::Shared), products(Effort::Planned)), (*shared, *planned), "{name}");
+    }
+}
+
+/// Planning is over before anybody notices, on a matrix of any depth.
+#[test]
+fn planning_takes_no_time() {
+    let graph = &small_graph(12);
+    for matrix in [design(graph, 60, 0, false), design(graph, 60, 2, false)] {
+        for side in [Side::Plain, Side::Transposed] {
+            let started = std::time::Instant::now();
+            Program::compile(&matrix, side);
+            let time = started.elapsed();
+            assert!(time.as_millis() <= 200, "{time:?}");
+        }
     }
 }

@@ -7,20 +7,25 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::fuse::fuse;
 use super::program::{Action, Diagonal, Epilogue, Piece, Program, Side, SparseRole, Step, Term, Value};
 use crate::graph::Sparse;
 use crate::matrix::{Kind, Matrix, Shape};
 
-impl Program {
-    /// The program that multiplies by `matrix`, or by its transpose.
-    pub fn compile(matrix: &Matrix, side: Side) -> Program {
-        let shape = side.shape_of(matrix);
-        let mut compiler = Compiler::default();
-        let sum = compiler.product(matrix, side, &Scaled { value: Value::INPUT, diagonal: None });
-        let output = compiler.panel(&sum, shape.rows);
-        fuse(Program { input_rows: shape.columns, steps: compiler.steps, output })
-    }
+/// A diagonal that is the product of two others.
+pub(super) struct DiagonalProduct {
+    pub(super) outer: Diagonal,
+    pub(super) inner: Diagonal,
+    pub(super) product: Diagonal,
+}
+
+/// The steps that multiply by `matrix` or by its transpose, with nothing fused, and the diagonals that were multiplied
+/// together on the way.
+pub(super) fn steps(matrix: &Matrix, side: Side, is_written_out: bool) -> (Program, Vec<DiagonalProduct>) {
+    let shape = side.shape_of(matrix);
+    let mut compiler = Compiler { is_written_out, ..Compiler::default() };
+    let sum = compiler.product(matrix, side, &Scaled { value: Value::INPUT, diagonal: None });
+    let output = compiler.panel(&sum, shape.rows);
+    (Program { input_rows: shape.columns, steps: compiler.steps, output }, compiler.diagonals)
 }
 
 /// A sum of terms; empty is zero.
@@ -59,6 +64,11 @@ pub(super) struct Compiler {
     made: HashMap<Made, (Value, Vec<Diagonal>)>,
     /// A value with as many columns as the products that are being made.
     pub(super) like: Value,
+    /// Nothing is made once for two readers, and polynomials are sums of powers.
+    is_written_out: bool,
+    diagonals: Vec<DiagonalProduct>,
+    /// The matrices that pick rows, by what they pick.
+    selections: HashMap<(Arc<[usize]>, usize), Arc<Sparse>>,
     /// Panels of whole matrices, by matrix.
     pub(super) formed: HashMap<usize, Sum>,
 }
@@ -72,7 +82,9 @@ impl Compiler {
     /// `matrix · x` or `matrixᵀ · x`, as a sum of terms.
     pub(super) fn product(&mut self, matrix: &Matrix, side: Side, x: &Scaled) -> Sum {
         let key = (matrix.identity_key(), side, x.value, diagonal_key(&x.diagonal));
-        if let Some((sum, _)) = self.products.get(&key) {
+        if let Some((sum, _)) = self.products.get(&key)
+            && !self.is_written_out
+        {
             return sum.clone();
         }
         let sum = self.product_anew(matrix, side, x);
@@ -86,11 +98,12 @@ impl Compiler {
             Kind::Zero => Sum::new(),
             Kind::Identity => vec![Term { coefficient: 1.0, diagonal: x.diagonal.clone(), value: x.value }],
             Kind::Diagonal { name, values } => {
-                let diagonal = Diagonal { name: name.clone(), values: values.clone() };
-                scale_by_diagonal(
-                    vec![Term { coefficient: 1.0, diagonal: x.diagonal.clone(), value: x.value }],
-                    &diagonal,
-                )
+                let outer = Diagonal { name: name.clone(), values: values.clone() };
+                let diagonal = match &x.diagonal {
+                    None => outer,
+                    Some(inner) => self.diagonal_product(outer, inner),
+                };
+                vec![Term { coefficient: 1.0, diagonal: Some(diagonal), value: x.value }]
             }
             Kind::Sparse { name, data } => {
                 let (name, data) = match side {
@@ -154,7 +167,7 @@ impl Compiler {
                 Side::Transposed => self.sum_of_slices(parts, side, x, columns),
             },
             Kind::Rows(inner, indices) => {
-                let selection = selection(indices, inner.shape().rows);
+                let selection = self.selection(indices, inner.shape().rows);
                 match side {
                     Side::Plain => {
                         let product = self.product(inner, side, x);
@@ -167,7 +180,7 @@ impl Compiler {
                 }
             }
             Kind::Columns(inner, indices) => {
-                let selection = selection(indices, inner.shape().columns);
+                let selection = self.selection(indices, inner.shape().columns);
                 match side {
                     Side::Plain => {
                         let placed = self.sparse(SparseRole::Scatter, "scatter".into(), selection.transposed(), x);
@@ -208,6 +221,12 @@ impl Compiler {
             0.0 => Sum::new(),
             _ => vec![Term { coefficient, diagonal: x.diagonal.clone(), value: x.value }],
         };
+        if self.is_written_out {
+            let powers = coefficients.iter().enumerate().map(|(exponent, &coefficient)| {
+                (0..exponent).fold(x_term(coefficient), |sum, _| self.product_of_sum(base, side, sum))
+            });
+            return powers.fold(Sum::new(), add);
+        }
         let mut reversed = coefficients.iter().rev();
         let Some(&highest) = reversed.next() else { return Sum::new() };
         reversed.fold(x_term(highest), |sum, &coefficient| {
@@ -307,6 +326,22 @@ impl Compiler {
         self.make(name, diagonals, rows, || Action::Combine { terms: sum.clone(), like })
     }
 
+    /// The matrix that picks rows `indices` out of `columns`. The indices were checked when the gather was stated.
+    pub(super) fn selection(&mut self, indices: &Arc<[usize]>, columns: usize) -> Arc<Sparse> {
+        let make = || Sparse::selection(indices, columns).expect("indices of a gather are checked when it is stated");
+        self.selections.entry((indices.clone(), columns)).or_insert_with(|| Arc::new(make())).clone()
+    }
+
+    /// The product of two diagonals, made once.
+    fn diagonal_product(&mut self, outer: Diagonal, inner: &Diagonal) -> Diagonal {
+        if let Some(made) = self.diagonals.iter().find(|made| made.outer == outer && made.inner == *inner) {
+            return made.product.clone();
+        }
+        let product = outer.times(inner);
+        self.diagonals.push(DiagonalProduct { outer, inner: inner.clone(), product: product.clone() });
+        product
+    }
+
     /// Makes a panel, or finds it made. `keep` holds on to the diagonals whose addresses are part of the name.
     fn make(&mut self, name: Made, keep: Vec<Diagonal>, rows: usize, action: impl FnOnce() -> Action) -> Value {
         if let Some((value, _)) = self.made.get(&name) {
@@ -318,26 +353,11 @@ impl Compiler {
     }
 }
 
-/// The matrix that picks rows `indices` out of `columns`. The indices were checked when the gather was stated.
-pub(super) fn selection(indices: &[usize], columns: usize) -> Arc<Sparse> {
-    Arc::new(Sparse::selection(indices, columns).expect("indices of a gather are checked when it is stated"))
-}
-
 pub(super) fn scale(mut sum: Sum, coefficient: f64) -> Sum {
     for term in &mut sum {
         term.coefficient *= coefficient;
     }
     sum.retain(|term| term.coefficient != 0.0);
-    sum
-}
-
-fn scale_by_diagonal(mut sum: Sum, diagonal: &Diagonal) -> Sum {
-    for term in &mut sum {
-        term.diagonal = Some(match &term.diagonal {
-            None => diagonal.clone(),
-            Some(inner) => diagonal.times(inner),
-        });
-    }
     sum
 }
 

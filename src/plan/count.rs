@@ -1,6 +1,6 @@
 //! What a program costs, counted from shapes and non-zeros.
 
-use super::program::{Action, Program, Source, Step, Value};
+use super::program::{Action, Program, Source, SparseRole, Step, Value};
 use crate::kernel::panel;
 
 /// The cost of a step or a program, for a panel of some number of columns.
@@ -52,6 +52,12 @@ impl Program {
         }
         (total.temporaries, total.temporary_bytes) = self.peak_temporaries(&widths);
         total
+    }
+
+    /// How many products with a stored sparse matrix the program takes; picking rows is not one.
+    pub fn sparse_products(&self) -> usize {
+        let is_product = |step: &&Step| matches!(step.action, Action::Sparse { role: SparseRole::Multiply, .. });
+        self.steps.iter().filter(is_product).count()
     }
 
     /// The columns of every value, when the input has so many.

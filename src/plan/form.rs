@@ -4,7 +4,7 @@
 //! width of X, and what is shared in the expression is formed once. What has no entries of its own to start from is
 //! multiplied by the identity.
 
-use super::compile::{Compiler, Scaled, Sum, add, scale, selection};
+use super::compile::{Compiler, Scaled, Sum, add, scale};
 use super::fuse::fuse;
 use super::program::{Action, Piece, Program, Side, Source, SparseRole, Term, Value};
 use crate::graph::Sparse;
@@ -81,7 +81,7 @@ impl Compiler {
                 vec![Term::plain(self.push(rows, Action::Arrange { pieces }))]
             }
             Kind::Rows(inner, indices) => {
-                let selection = selection(indices, inner.shape().rows);
+                let selection = self.selection(indices, inner.shape().rows);
                 let sum = self.form(inner);
                 self.select(SparseRole::Gather, selection, sum)
             }

@@ -2,7 +2,8 @@
 //!
 //! [`Program::compile`] turns a symbolic [`Matrix`](crate::matrix::Matrix) into the list of steps that multiplies a panel
 //! of columns by it, or by its transpose. Transposes end up at the leaves, scalars and diagonals are folded into the
-//! products next to them, a sub-product that is used twice is computed once, and a polynomial runs by Horner's rule.
+//! products next to them, a sub-product that is used twice is computed once, a polynomial runs by Horner's rule, and products
+//! of the same stored matrix are merged where algebra allows ([`Effort`] says how much of this is done).
 //! [`Program::form`] is the other kind of program: it makes the entries of the matrix itself, where there are few enough.
 //! Every step knows what it costs ([`Program::count`]).
 //!
@@ -16,14 +17,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod algebra;
 mod compile;
 mod count;
 mod display;
+mod effort;
 mod form;
 mod fuse;
 mod program;
 
 pub use count::Count;
+pub use effort::Effort;
 pub use program::{Action, Diagonal, Epilogue, Piece, Program, Side, Source, SparseRole, Step, Term, Value};
 
 #[cfg(test)]
@@ -62,12 +66,13 @@ mod tests {
                      v6 = rank-one -0.5·1·v5 + v4\n\
                      answer v6";
         assert_eq!(text(&m, Side::Plain), plain);
-        let transposed = "v1 = spmm 0.25·Aᵀ·d·G + 0.25·G\n\
-                          v2 = spmm Aᵀ·d·v1 + 0.5·G\n\
-                          v3 = spmm Aᵀ·d·v2\n\
-                          v4 = column-sums 1ᵀ·G\n\
-                          v5 = rank-one -0.5·1·v4 + v3\n\
-                          v6 = spmm 0.5·Aᵀ·G + v5\n\
+        // Aᵀ·G joins the last step of the walk.
+        let transposed = "v1 = spmm 0.25·d·Aᵀ·d·G + 0.25·d·G\n\
+                          v2 = spmm d·Aᵀ·v1\n\
+                          v3 = add 0.5·G + 0.5·d·G + v2\n\
+                          v4 = spmm Aᵀ·v3\n\
+                          v5 = column-sums 1ᵀ·G\n\
+                          v6 = rank-one -0.5·1·v5 + v4\n\
                           answer v6";
         assert_eq!(text(&m, Side::Transposed), transposed);
     }

@@ -246,15 +246,21 @@ pub fn sparse(rows: usize, columns: usize, is_weighted: bool, numbers: &mut Numb
 /// Random expressions over a pool of matrices of one size: what was built before is used again, so that sharing, powers
 /// and diagonals beside products all come up.
 pub fn pooled_expression(size: usize, nodes: usize, numbers: &mut Numbers) -> Matrix {
-    let diagonal = |name: &str, numbers: &mut Numbers| {
-        Matrix::diagonal(name, (0..size).map(|_| numbers.next() as f32).collect()).unwrap()
+    // The second diagonal is the pseudo-inverse of the first, half of the time; sometimes zeros are in both.
+    let mut entry = || match numbers.below(8) {
+        0 => 0.0,
+        _ => 0.25 + 0.75 * numbers.next().abs() as f32,
     };
+    let [first, mut second] = [0; 2].map(|_| (0..size).map(|_| entry()).collect::<Vec<f32>>());
+    if numbers.below(2) == 0 {
+        second = first.iter().map(|&entry| if entry == 0.0 { 0.0 } else { 1.0 / entry }).collect();
+    }
     let mut pool = vec![
         Matrix::sparse("P", sparse(size, size, false, numbers)) * (1.0 / size as f64),
         Matrix::sparse("W", sparse(size, size, true, numbers)) * (1.0 / size as f64),
         Matrix::dense("X", dense(size, size, numbers)).unwrap() * (1.0 / size as f64),
-        diagonal("d", numbers),
-        diagonal("e", numbers),
+        Matrix::diagonal("d", first).unwrap(),
+        Matrix::diagonal("e", second).unwrap(),
         Matrix::ones(size, size) * (1.0 / size as f64),
         Matrix::identity(size),
         Matrix::zero(size, size),

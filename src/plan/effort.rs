@@ -1,0 +1,50 @@
+//! How much thought goes into a program.
+
+use super::algebra;
+use super::compile;
+use super::fuse::fuse;
+use super::program::{Program, Side};
+use crate::matrix::Matrix;
+
+/// How much thought goes into a program. All of them give the same answer up to rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Effort {
+    /// The expression as it is written: what is used twice is multiplied twice, and a polynomial takes every power from
+    /// the start. The number of steps can grow without bounds; for comparison only.
+    Written,
+    /// What is used twice is multiplied once, and polynomials run by Horner's rule.
+    Shared,
+    /// As [`Shared`](Effort::Shared), and then products of the same matrix are merged wherever algebra allows.
+    #[default]
+    Planned,
+}
+
+impl Program {
+    /// The program that multiplies by `matrix`, or by its transpose, with as few sparse products as the planner finds.
+    pub fn compile(matrix: &Matrix, side: Side) -> Program {
+        Self::compile_with(matrix, side, Effort::default())
+    }
+
+    /// The program of so much effort.
+    ///
+    /// ```
+    /// use isvd_dist::graph::Sparse;
+    /// use isvd_dist::matrix::Matrix;
+    /// use isvd_dist::plan::{Effort, Program, Side};
+    /// use std::sync::Arc;
+    ///
+    /// let a = Matrix::sparse("A", Arc::new(Sparse::from_triplets(2, 2, vec![(0, 1)], None)?));
+    /// let b = Matrix::sparse("B", Arc::new(Sparse::from_triplets(2, 2, vec![(1, 1)], None)?));
+    /// let square = &a * &a + &a * &b + &b * &a + &b * &b;
+    /// let products = |effort| Program::compile_with(&square, Side::Plain, effort).sparse_products();
+    /// assert_eq!([Effort::Written, Effort::Shared, Effort::Planned].map(products), [8, 6, 4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn compile_with(matrix: &Matrix, side: Side, effort: Effort) -> Program {
+        let (program, diagonals) = compile::steps(matrix, side, effort == Effort::Written);
+        match effort {
+            Effort::Written | Effort::Shared => fuse(program),
+            Effort::Planned => algebra::plan(&program, &diagonals),
+        }
+    }
+}
