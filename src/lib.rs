@@ -41,7 +41,7 @@
 //! | [`kernel`] | arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only room with `unsafe` and SIMD |
 //! | [`dataset`] | where data comes from |
 //! | [`graph`] | edges become tiles: compressed sparse rows, cut into column strips |
-//! | [`matrix`] | the symbolic matrix: leaves, operators, shapes |
+//! | [`matrix`] | the symbolic matrix: leaves, operators, shapes, the text form |
 //! | [`plan`] | the program that multiplies by M and by Mᵀ, or forms it, and what that costs |
 //! | [`engine`] | timely workers, the dataflow compiled from a program, collectives. The only room that knows timely |
 //! | [`svd`] | subspace iteration, the Gram matrix of a short side, orthonormalisation, least squares, the certificate |

@@ -22,16 +22,41 @@ fn the_configs_are_complete() {
     }
 }
 
+/// The words of a command, as a shell splits them: what stands in double quotes is one word.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut is_quoted, mut is_inside) = (Vec::new(), false, false);
+    for character in command.chars() {
+        let is_space = character.is_whitespace() && !is_quoted;
+        if !is_space && !is_inside {
+            words.push(String::new());
+        }
+        is_inside = !is_space;
+        match character {
+            '"' => is_quoted = !is_quoted,
+            _ if is_space => {}
+            _ => words.last_mut().unwrap().push(character),
+        }
+    }
+    assert!(!is_quoted, "{command}: a quote is not closed");
+    words
+}
+
+#[test]
+fn quotes_keep_words_together() {
+    assert_eq!(words("a  --b \"c d\" e=\"f g\""), ["a", "--b", "c d", "e=f g"]);
+}
+
 #[test]
 fn the_commands_parse() {
     let commands = blocks("sh").into_iter().flat_map(str::lines).filter(|line| line.starts_with("isvd-dist"));
     let mut count = 0;
     for command in commands {
-        let arguments = Arguments::try_parse_from(command.split_whitespace()).unwrap();
+        let arguments = Arguments::try_parse_from(words(command)).unwrap();
+        let assignments = arguments.assignments();
         // A config of the reader's own is a copy of the template.
         let config = Some(arguments.config).filter(|config| config.extension().is_none());
         if arguments.command.is_none() {
-            Experiment::load(&config.unwrap_or("links".into()), &arguments.set).unwrap();
+            Experiment::load(&config.unwrap_or("links".into()), &assignments).unwrap();
         }
         count += 1;
     }

@@ -46,6 +46,10 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
+    /// Decompose this matrix, such as "walk(T, 5) - 0.02 * (J - A)", instead of that of the config: as --set matrix=TEXT
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub matrix: Option<String>,
+
     /// Override the seed of the config
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -61,6 +65,14 @@ pub struct Arguments {
     /// How blocks travel between the workers of a process: for tests of the way between processes
     #[arg(long, value_enum, default_value = "pointers", hide = true)]
     pub transport: Transport,
+}
+
+impl Arguments {
+    /// The entries of the config that are overridden.
+    pub fn assignments(&self) -> Vec<String> {
+        let matrix = self.matrix.iter().map(|text| format!("matrix={text}"));
+        self.set.iter().cloned().chain(matrix).collect()
+    }
 }
 
 /// What to do instead of running an experiment.

@@ -2,7 +2,7 @@ use std::error::Error as _;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, Place};
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
 use crate::dataset::{LoadError, NodeDataError};
@@ -10,6 +10,8 @@ use crate::evaluate::{EvaluateError, Metric, RankError};
 use crate::finetune::TuneError;
 use crate::finetune::network::NetworkError;
 use crate::graph::GraphError;
+use crate::matrix::Shape;
+use crate::matrix::text::{Problem, Refusal, TextError};
 use crate::model::classifier::ClassifierError;
 use crate::model::embedding::ModelError;
 use crate::model::features::FeatureError;
@@ -48,6 +50,37 @@ pub enum Error {
         dataset: String,
         /// Why.
         source: Box<ModelError>,
+    },
+    /// A text states no matrix over this dataset. It is shown whole, with its place in the text.
+    #[error("{place}: {error}")]
+    Statement {
+        /// Where the text stands.
+        place: Place,
+        /// What is wrong with it.
+        error: TextError,
+    },
+    /// A matrix of one's own cannot be decomposed.
+    #[error("cannot decompose the matrix of {place} ({shape})")]
+    Decompose {
+        /// Where the text stands.
+        place: Place,
+        /// The shape of the matrix.
+        shape: Shape,
+        /// Why.
+        source: Box<ModelError>,
+    },
+    /// Edges are found by a score for every pair of nodes.
+    #[error(
+        "{place}: a matrix of {shape} scores no pairs of the {nodes} nodes to fine-tune on: leave [finetune] out, or \
+         state one of {nodes}×{nodes}"
+    )]
+    NoPairs {
+        /// Where the text stands.
+        place: Place,
+        /// The shape of the matrix.
+        shape: Shape,
+        /// How many nodes there are.
+        nodes: usize,
     },
     /// The dataset cannot be loaded.
     #[error(transparent)]
@@ -223,7 +256,12 @@ impl Error {
             Self::Load(_) => Self::DATA,
             Self::Fetch { source, .. } if source.is_bad_data() => Self::DATA,
             Self::Fetch { .. } => Self::FAILED,
-            Self::Embed { source, .. } => Self::of_model(source),
+            Self::Embed { source, .. } | Self::Decompose { source, .. } => Self::of_model(source),
+            Self::Statement { error, .. } => match error.problem() {
+                Problem::Refused { refusal: Refusal::Failed(_), .. } => Self::FAILED,
+                _ => Self::USAGE,
+            },
+            Self::NoPairs { .. } => Self::USAGE,
             Self::Rank { source, .. } => match source.as_ref() {
                 RankError::Model(source) => Self::of_model(source),
                 RankError::NoCandidate { .. } => Self::USAGE,

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Error, Request};
-use crate::config::Experiment;
+use crate::config::{Experiment, Statement};
 use crate::dataset::{Dataset, EdgeList, LinkSplit};
 use crate::evaluate::{Metric, choose_rank};
 use crate::finetune::{Tuned, tune};
 use crate::graph::Graph;
-use crate::model::embedding::{self, Embedding, embed};
+use crate::matrix::Shape;
+use crate::model::embedding::{self, Embedding, embed, embed_matrix};
+use crate::model::named::Named;
 use crate::report::metrics::{Decomposition, EMBEDDING, FINETUNE, KernelFigures, Scores, Stage, UPDATE};
 use crate::report::progress::Bar;
+use crate::svd;
 
 /// What the stages leave behind.
 pub(super) struct Outcome {
@@ -69,7 +72,10 @@ impl Runner<'_> {
             options.svd.rank = choice.rank;
             ranks_tried = Some(choice.tried.into_iter().collect());
         }
-        let embedding = self.embed(EMBEDDING, graph, &options)?;
+        let embedding = match &self.experiment.matrix {
+            None => self.embed(EMBEDDING, graph, &options)?,
+            Some(statement) => self.decompose(statement, graph, &options.svd)?,
+        };
         let weights = embedding.plain_weights();
         self.record(EMBEDDING, start, &embedding, &weights, None, ranks_tried)?;
         Ok((embedding, weights))
@@ -111,6 +117,26 @@ impl Runner<'_> {
         Ok((embedding, weights))
     }
 
+    /// Embeds by a matrix of the user's own.
+    fn decompose(&self, statement: &Statement, graph: &Graph, options: &svd::Options) -> Result<Embedding, Error> {
+        let cluster = self.request.cluster;
+        let place = || statement.place.clone();
+        let mut names = Named::new(graph, self.dataset, cluster, self.experiment.seed);
+        let matrix =
+            statement.formula.evaluate(&mut names).map_err(|error| Error::Statement { place: place(), error })?;
+        let (shape, nodes) = (matrix.shape(), graph.nodes());
+        if self.experiment.finetune.is_some() && shape != Shape::new(nodes, nodes) {
+            return Err(Error::NoPairs { place: place(), shape, nodes });
+        }
+        let bar = Bar::new(EMBEDDING, self.request.quiet);
+        let embedding = embed_matrix(&matrix, options, cluster, bar.callback()).map_err(|source| Error::Decompose {
+            place: place(),
+            shape,
+            source: source.into(),
+        })?;
+        trusted(embedding)
+    }
+
     fn embed(&self, stage: &'static str, graph: &Graph, options: &embedding::Options) -> Result<Embedding, Error> {
         embed_nodes(self.request, &self.dataset.name, stage, graph, options)
     }
@@ -127,8 +153,11 @@ impl Runner<'_> {
     ) -> Result<(), Error> {
         let seconds = start.elapsed().as_secs_f64();
         let began = Instant::now();
+        // Only a matrix of all nodes by all nodes says something of pairs.
+        let nodes = self.dataset.graph.nodes;
+        let has_pairs = (embedding.nodes, embedding.right_rows()) == (nodes, nodes);
         let score = |split: &Option<LinkSplit>, name| {
-            split.as_ref().map(|split| self.scores(embedding, weights, split, name)).transpose()
+            split.as_ref().filter(|_| has_pairs).map(|split| self.scores(embedding, weights, split, name)).transpose()
         };
         let (valid, test) = (score(&self.dataset.valid, "valid")?, score(&self.dataset.test, "test")?);
         self.evaluate += began.elapsed().as_secs_f64();
@@ -172,6 +201,11 @@ pub(super) fn embed_nodes(
     let bar = Bar::new(stage, request.quiet);
     let embedding = embed(graph, options, request.cluster, bar.callback())
         .map_err(|source| Error::Embed { dataset: dataset.to_owned(), source: source.into() })?;
+    trusted(embedding)
+}
+
+/// Refuses an embedding whose residuals cannot vouch for it.
+fn trusted(embedding: Embedding) -> Result<Embedding, Error> {
     match embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
         Some(triplet) => Err(Error::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] }),
         None => Ok(embedding),

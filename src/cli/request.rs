@@ -37,7 +37,8 @@ pub enum Format {
 impl Request {
     /// Reads the config and fills in what the command line leaves open.
     pub fn new(arguments: Arguments) -> Result<Self, Error> {
-        let Arguments { command: _, config, workers, data, out, set, seed, json, quiet, transport } = arguments;
+        let set = arguments.assignments();
+        let Arguments { config, workers, data, out, seed, json, quiet, transport, .. } = arguments;
         let mut experiment = Experiment::load(&config, &set)?;
         if let Some(seed) = seed {
             experiment = experiment.with_seed(seed);

@@ -36,8 +36,10 @@ fn predict_links(request: &Request, folder: &Folder, start: Instant, dataset: &D
         first.get_or_insert(outcome.embedding);
     }
     let metrics = metrics(request, dataset, runs, clock);
+    let has_node_rows = first.as_ref().is_none_or(|embedding| embedding.nodes == graph.nodes());
+    let ids = Some(&dataset.ids).filter(|_| has_node_rows);
     let files = first.as_ref().map(ResultFile::of_embedding).unwrap_or_default();
-    folder.write(Results { metrics: &metrics, ids: &dataset.ids, files })?;
+    folder.write(Results { metrics: &metrics, ids, files })?;
     show(&metrics, request.format, folder)
 }
 
@@ -64,7 +66,7 @@ fn classify_nodes(
         files = model.files();
         files.extend(prediction_files(probabilities, &data.dataset.classes, &data.dataset.ids));
     }
-    folder.write(Results { metrics: &metrics, ids: &data.dataset.ids, files })?;
+    folder.write(Results { metrics: &metrics, ids: Some(&data.dataset.ids), files })?;
     show(&metrics, request.format, folder)
 }
 

@@ -56,12 +56,19 @@ impl Entries {
             return Err(malformed());
         }
         let mut found = Vec::new();
+        let place = match path == keys::MATRIX.path {
+            true => Place::Matrix,
+            false => Place::Set { assignment: assignment.to_owned() },
+        };
         match DeValue::parse(text) {
-            Ok(value) => visit(path.to_owned(), 0, value.get_ref(), &mut found),
-            Err(_) => found.push(Found { offset: 0, path: path.to_owned(), value: Scalar::Text(text.to_owned()) }),
+            // A matrix may look like a TOML list, or like a number; only quotes are those of TOML.
+            Ok(value) if place != Place::Matrix || value.get_ref().is_str() => {
+                visit(path.to_owned(), 0, value.get_ref(), &mut found)
+            }
+            _ => found.push(Found { offset: 0, path: path.to_owned(), value: Scalar::Text(text.to_owned()) }),
         }
         for found in found {
-            self.insert(found, Place::Set { assignment: assignment.to_owned() })?;
+            self.insert(found, place.clone())?;
         }
         Ok(())
     }
@@ -107,6 +114,11 @@ impl Entries {
     /// Whether a key was set.
     pub fn has(&self, key: &Key) -> bool {
         self.0.contains_key(key.path)
+    }
+
+    /// Where a key was set, if it was.
+    pub fn place(&self, key: &Key) -> Option<&Place> {
+        self.0.get(key.path).map(|entry| &entry.place)
     }
 
     /// Whether a table is there, with anything set or empty.

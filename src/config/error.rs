@@ -3,6 +3,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::shipped;
+use crate::matrix::text::TextError;
 
 /// Where an entry stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,15 @@ pub enum Place {
         /// What followed `--set`.
         assignment: String,
     },
+    /// A `--matrix` on the command line, or a `--set` of it.
+    Matrix,
+}
+
+impl Place {
+    /// Whether it is the command line.
+    pub fn is_typed(&self) -> bool {
+        !matches!(self, Self::File { .. })
+    }
 }
 
 impl fmt::Display for Place {
@@ -26,6 +36,7 @@ impl fmt::Display for Place {
         match self {
             Self::File { name, line } => write!(f, "{name}:{line}"),
             Self::Set { assignment } => write!(f, "--set {assignment}"),
+            Self::Matrix => f.write_str("--matrix"),
         }
     }
 }
@@ -104,6 +115,14 @@ pub enum ConfigError {
         found: String,
         /// What is accepted.
         expected: &'static str,
+    },
+    /// A text that states no matrix. It is shown whole, with its place in the text.
+    #[error("{place}: {error}")]
+    Matrix {
+        /// Where the text stands.
+        place: Place,
+        /// What is wrong with it.
+        error: TextError,
     },
     /// Two keys of which only one may be set.
     #[error("{config}: `{}` and `{}` are both set: leave one of them out", keys[0], keys[1])]

@@ -6,6 +6,7 @@ use super::entries::Entries;
 use super::error::ConfigError;
 use super::nodes::NodeTask;
 use super::scalar::{self, Scalar};
+use super::statement::{Statement, statement};
 use super::{keys, nodes, shipped};
 use crate::dataset::format::EdgeOptions;
 use crate::dataset::{EdgeFile, Holdout, Source};
@@ -27,6 +28,8 @@ pub struct Experiment {
     pub seed: u64,
     /// How edges become a graph.
     pub import: Import,
+    /// The matrix to decompose, if not that of the embedding.
+    pub matrix: Option<Statement>,
     /// How nodes are embedded.
     pub embedding: embedding::Options,
     /// The ranks to choose from, where the rank is to be chosen.
@@ -84,16 +87,18 @@ impl Experiment {
         let dataset = source(&entries, file)?;
         let seed = entries.get(&keys::SEED, seed)?.unwrap_or(DEFAULT_SEED);
         let nodes = nodes::task(&entries, file, seed)?;
+        let update = update(&entries)?;
         Ok(Self {
             name: name.to_owned(),
             text: text.to_owned(),
             dataset,
             seed,
             import: import(&entries, nodes.is_some())?,
+            matrix: statement(&entries, file, nodes.is_some(), update.is_some())?,
             embedding: embedding(&entries, seed)?,
             rank_search: rank_search(&entries)?,
             finetune: finetune(&entries, seed)?,
-            update: update(&entries)?,
+            update,
             nodes,
             seeds: entries.count(&keys::SEEDS, 1..=1000)?.unwrap_or(DEFAULT_SEEDS),
             metrics: entries.get(&keys::METRICS, metrics)?.unwrap_or_else(|| DEFAULT_METRICS.to_vec()),
@@ -203,12 +208,12 @@ fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigE
 
 /// The rank as a config states it.
 #[derive(Clone, Copy, PartialEq)]
-enum Rank {
+pub(super) enum Rank {
     Fixed(usize),
     Best,
 }
 
-fn rank(value: &Scalar) -> Option<Rank> {
+pub(super) fn rank(value: &Scalar) -> Option<Rank> {
     match value {
         Scalar::Text(text) if text == "best" => Some(Rank::Best),
         other => count(other).map(Rank::Fixed),

@@ -1,5 +1,6 @@
 //! Every key there is.
 
+mod matrix;
 mod nodes;
 
 use super::defaults::*;
@@ -9,6 +10,7 @@ use crate::dataset::format::{IdKind, Weights};
 use crate::evaluate::{Metric, RankSearch};
 use crate::svd;
 
+pub(super) use matrix::*;
 pub(super) use nodes::*;
 
 /// A key of a config: what it is, what it accepts, and what it is when nobody sets it.
@@ -39,6 +41,7 @@ pub const KEYS: &[Key] = &[
     DATASET,
     SEED,
     SEEDS,
+    MATRIX,
     PATH,
     DIRECTED,
     IDS,
@@ -369,7 +372,7 @@ mod tests {
         ] {
             assert_eq!(hint(path), Hint::Nearest(expected), "{path}");
         }
-        let known = ["dataset", "seed", "seeds"].iter().chain(TABLES).copied().collect();
+        let known = ["dataset", "seed", "seeds", "matrix"].iter().chain(TABLES).copied().collect();
         let top = Hint::Known(known);
         assert_eq!(hint("kubernetes"), top);
         assert_eq!(hint("kubernetes.pods"), top);

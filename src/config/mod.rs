@@ -13,6 +13,7 @@ mod keys;
 mod nodes;
 mod scalar;
 pub mod shipped;
+mod statement;
 
 pub use defaults::{
     DEFAULT_DEGREE_WEIGHTED, DEFAULT_METRICS, DEFAULT_NEGATIVE, DEFAULT_NORMALIZE, DEFAULT_RANK, DEFAULT_SEED,
@@ -22,3 +23,4 @@ pub use error::{ConfigError, Hint, Place};
 pub use experiment::Experiment;
 pub use keys::{KEYS, Key};
 pub use nodes::{LearnFrom, NodeTask};
+pub use statement::Statement;

@@ -27,6 +27,8 @@ mod dense;
 mod display;
 mod error;
 mod operators;
+pub mod text;
+pub(crate) mod walk;
 
 use std::fmt;
 use std::sync::Arc;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use crate::engine::Cluster;
 use crate::graph::Graph;
+use crate::matrix::walk::window_coefficients;
 use crate::matrix::{Dense, Matrix, MatrixError};
+use crate::model::transition::Degrees;
 use crate::svd::{self, Progress, SvdError};
 
 /// The matrix to embed with, and how to decompose it.
@@ -40,14 +42,10 @@ pub enum Walks {
 impl Walks {
     /// The coefficients of T⁰, T¹, …: none for staying.
     fn coefficients(&self) -> Vec<f64> {
-        let weights = match self {
-            Walks::Weights(weights) => weights.clone(),
-            Walks::Window(window) => {
-                let total = (window * (window + 1) / 2) as f64;
-                (1..=*window).map(|step| (window - step + 1) as f64 / total).collect()
-            }
-        };
-        std::iter::once(0.0).chain(weights).collect()
+        match self {
+            Walks::Weights(weights) => std::iter::once(0.0).chain(weights.iter().copied()).collect(),
+            Walks::Window(window) => window_coefficients(*window),
+        }
     }
 }
 
@@ -64,7 +62,7 @@ pub enum Normalize {
 /// Two vectors for every node, and how far to trust them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
-    /// Rows of `left` and of `right`.
+    /// Rows of `left`, and of `right` where the matrix is square.
     pub nodes: usize,
     /// Columns of `left` and of `right`.
     pub rank: usize,
@@ -110,8 +108,18 @@ pub fn embed(
     if graph.nodes() == 0 {
         return Err(ModelError::EmptyGraph);
     }
-    let matrix = matrix(graph, options)?;
-    let svd = svd::decompose_watched(&matrix, &options.svd, cluster, progress)?;
+    embed_matrix(&matrix(graph, options)?, &options.svd, cluster, progress)
+}
+
+/// Embeds by a matrix of one's own: two vectors for every node if it has a row and a column for each, else one for every
+/// row and one for every column.
+pub fn embed_matrix(
+    matrix: &Matrix,
+    options: &svd::Options,
+    cluster: Cluster,
+    progress: Arc<Progress>,
+) -> Result<Embedding, ModelError> {
+    let svd = svd::decompose_watched(matrix, options, cluster, progress)?;
     let roots: Vec<f32> = svd.singular_values.iter().map(|value| value.sqrt() as f32).collect();
     let scale = |vectors: Dense| {
         let mut data = vectors.into_data();
@@ -121,7 +129,7 @@ pub fn embed(
         data
     };
     Ok(Embedding {
-        nodes: graph.nodes(),
+        nodes: matrix.shape().rows,
         rank: svd.singular_values.len(),
         left: scale(svd.left),
         right: scale(svd.right),
@@ -132,7 +140,7 @@ pub fn embed(
     })
 }
 
-/// The matrix of the embedding. Degrees below one count as one, so that isolated nodes have a row of zeros in T.
+/// The matrix of the embedding, with the T of [`Degrees`].
 pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
     let coefficients = options.walks.coefficients();
     if coefficients.len() < 2 {
@@ -144,27 +152,17 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
         false => (edges.clone(), 0.0),
         true => (edges.try_add(&Matrix::identity(nodes))?, 1.0),
     };
-    let of_degrees = |name: &str, degrees: &[f32], of: fn(f32) -> f32| {
-        Matrix::diagonal(name, degrees.iter().map(|degree| of((degree + stay).max(1.0))).collect())
-    };
-    let ends: Vec<f32> = match graph.adjacency.is_symmetric() {
-        true => graph.degrees.clone(),
-        false => graph.adjacency.column_sums().into_iter().map(|sum| sum as f32).collect(),
-    };
-    let (transition, weight) = match options.normalize {
-        Normalize::Row => {
-            let inverse = of_degrees("D⁻¹", &graph.degrees, f32::recip)?;
-            (inverse.try_multiply(&steps)?, of_degrees("D", &ends, |degree| degree)?)
-        }
-        Normalize::Symmetric => {
-            let root: fn(f32) -> f32 = |degree| degree.sqrt().recip();
-            let before = of_degrees("D^-½", &graph.degrees, root)?;
-            let after = if graph.adjacency.is_symmetric() { before.clone() } else { of_degrees("E^-½", &ends, root)? };
-            (before.try_multiply(&steps)?.try_multiply(&after)?, of_degrees("D^½", &ends, f32::sqrt)?)
-        }
+    let degrees = Degrees::new(graph, stay);
+    let transition = match options.normalize {
+        Normalize::Row => degrees.row_normalized(&steps)?,
+        Normalize::Symmetric => degrees.symmetric(&steps)?,
     };
     let mut walks = transition.try_polynomial(&coefficients)?;
     if options.degree_weighted {
+        let weight = match options.normalize {
+            Normalize::Row => degrees.of_ends()?,
+            Normalize::Symmetric => degrees.roots_of_ends()?,
+        };
         walks = walks.try_multiply(&weight)?;
     }
     let non_edges = Matrix::ones(nodes, nodes).try_subtract(&edges)?;
@@ -172,6 +170,11 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
 }
 
 impl Embedding {
+    /// Rows of `right`.
+    pub fn right_rows(&self) -> usize {
+        self.right.len().checked_div(self.rank).unwrap_or(self.nodes)
+    }
+
     /// `L_i · R_j`, term by term.
     pub fn products(&self, i: u32, j: u32) -> impl Iterator<Item = f32> + Clone + '_ {
         let row = |node: u32| node as usize * self.rank..(node as usize + 1) * self.rank;

@@ -131,6 +131,11 @@ impl Reduction {
     }
 }
 
+/// A matrix less the mean of every column.
+pub fn center(matrix: &Matrix, cluster: Cluster) -> Result<Matrix, FeatureError> {
+    Ok(centred(matrix, &column_means(matrix, cluster)?)?)
+}
+
 /// `X − 1·meanᵀ`.
 fn centred(features: &Matrix, mean: &Dense) -> Result<Matrix, MatrixError> {
     let mean = Matrix::ones(features.shape().rows, 1).try_multiply(&Matrix::dense("meanᵀ", mean.clone())?)?;

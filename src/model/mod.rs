@@ -3,4 +3,6 @@
 pub mod classifier;
 pub mod embedding;
 pub mod features;
+pub mod named;
 pub mod propagation;
+pub mod transition;

@@ -67,8 +67,8 @@ pub enum OutputError {
 pub struct Results<'a> {
     /// The figures.
     pub metrics: &'a Metrics,
-    /// The user's own node ids, one a row.
-    pub ids: &'a Ids,
+    /// The user's own node ids, one a row, if rows are nodes.
+    pub ids: Option<&'a Ids>,
     /// Everything else.
     pub files: Vec<ResultFile<'a>>,
 }
@@ -95,10 +95,9 @@ impl<'a> ResultFile<'a> {
 
     /// The files of an embedding.
     pub fn of_embedding(embedding: &'a Embedding) -> Vec<Self> {
-        let shape = [embedding.nodes, embedding.rank];
         vec![
-            Self::array(LEFT, &shape, &embedding.left),
-            Self::array(RIGHT, &shape, &embedding.right),
+            Self::array(LEFT, &[embedding.nodes, embedding.rank], &embedding.left),
+            Self::array(RIGHT, &[embedding.right_rows(), embedding.rank], &embedding.right),
             Self::array(SINGULAR_VALUES, &[embedding.singular_values.len()], &embedding.singular_values),
         ]
     }
@@ -142,7 +141,9 @@ impl Folder {
         for file in files {
             staged.push(self.stage(file.name, |mut writer| (file.write)(&mut writer))?);
         }
-        staged.push(self.stage(IDS, |file| ids.write(file))?);
+        if let Some(ids) = ids {
+            staged.push(self.stage(IDS, |file| ids.write(file))?);
+        }
         staged.push(self.stage(METRICS, |file| file.write_all(metrics.to_json()?.as_bytes()))?);
         self.remove_earlier_metrics()?;
         self.remove_others(&staged)?;

@@ -72,7 +72,7 @@ fn unknown_keys_are_refused_with_their_line_and_the_nearest_one() {
     let error = parse("dataset = \"demo\"\n[kubernetes]\npods = 2\n").unwrap_err().to_string();
     assert_eq!(
         error,
-        "ppi.toml:2: unknown key `kubernetes`: known here are `dataset`, `seed`, `seeds`, `data`, `embedding`, `finetune`, `update`, \
+        "ppi.toml:2: unknown key `kubernetes`: known here are `dataset`, `seed`, `seeds`, `matrix`, `data`, `embedding`, `finetune`, `update`, \
          `features`, `classifier`, `network`, `evaluate`"
     );
 }

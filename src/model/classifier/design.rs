@@ -48,7 +48,8 @@ impl Labels {
         Self::Known(Arc::new(matrix.expect("nodes and classes are within range")))
     }
 
-    fn matrix(&self) -> Result<Matrix, MatrixError> {
+    /// Y.
+    pub fn matrix(&self) -> Result<Matrix, MatrixError> {
         match self {
             Self::Known(data) => Ok(Matrix::sparse("Y", data.clone())),
             Self::Soft(data) => Matrix::dense("Y", data.clone()),

@@ -33,7 +33,9 @@ fn a_run_leaves_five_files_and_nothing_else() {
     let ids = Ids::names(["x", "ÿ", "z"]);
     // The second time over the files of the first.
     for _ in 0..2 {
-        folder.write(Results { metrics: &metrics, ids: &ids, files: ResultFile::of_embedding(&embedding) }).unwrap();
+        folder
+            .write(Results { metrics: &metrics, ids: Some(&ids), files: ResultFile::of_embedding(&embedding) })
+            .unwrap();
         assert_eq!(names(&path), [IDS, LEFT, METRICS, RIGHT, SINGULAR_VALUES]);
     }
     assert_eq!(fs::read_to_string(path.join(IDS)).unwrap(), "x\nÿ\nz\n");
@@ -52,9 +54,9 @@ fn a_run_clears_away_what_an_earlier_one_left() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = Folder::prepare(temporary.path()).unwrap();
     let (metrics, embedding, ids) = (metrics::example(), embedding(), Ids::default());
-    folder.write(Results { metrics: &metrics, ids: &ids, files: ResultFile::of_embedding(&embedding) }).unwrap();
+    folder.write(Results { metrics: &metrics, ids: Some(&ids), files: ResultFile::of_embedding(&embedding) }).unwrap();
     fs::write(temporary.path().join("notes.txt"), "mine").unwrap();
-    folder.write(Results { metrics: &metrics, ids: &ids, files: vec![] }).unwrap();
+    folder.write(Results { metrics: &metrics, ids: Some(&ids), files: vec![] }).unwrap();
     assert_eq!(names(temporary.path()), [IDS, METRICS, "notes.txt"]);
 }
 
@@ -89,7 +91,7 @@ fn others_may_read_the_results() {
     let folder = Folder::prepare(temporary.path()).unwrap();
     let (metrics, embedding) = (metrics::example(), embedding());
     let files = ResultFile::of_embedding(&embedding);
-    folder.write(Results { metrics: &metrics, ids: &Ids::default(), files }).unwrap();
+    folder.write(Results { metrics: &metrics, ids: Some(&Ids::default()), files }).unwrap();
     fs::write(temporary.path().join("ordinary"), "").unwrap();
     let mode = |name| fs::metadata(temporary.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode(METRICS), mode("ordinary"));
