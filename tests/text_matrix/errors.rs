@@ -182,6 +182,15 @@ fn length_and_depth_are_bounded() {
     assert!(Formula::parse(&format!("[A{}]", ", A".repeat(2000))).is_ok(), "lists are wide, not deep");
 }
 
+/// Powers of powers end in a message, not in a lifetime of products.
+#[test]
+fn products_are_bounded() {
+    let error = World::small().read("((A^1000)^1000)^1000").unwrap_err();
+    assert!(matches!(error.problem(), Problem::TooManyProducts { products: 1_000_000_000 }), "{error}");
+    assert!(error.to_string().contains("lower powers"), "{error}");
+    assert!(World::small().read("walk(A, 1000) + (A^10)^100").is_ok());
+}
+
 /// Whatever is read, it is a matrix or a message with its caret.
 fn read(text: &str) {
     if let Err(error) = World::small().read(text) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::value::Refusal;
-use super::{MOST_BYTES, MOST_DEPTH, caret, hint};
+use super::{MOST_BYTES, MOST_DEPTH, MOST_PRODUCTS, caret, hint};
 use crate::matrix::MatrixError;
 
 /// Why a text states no matrix: shown with the place in the text, and what to write instead.
@@ -102,6 +102,14 @@ pub enum Problem {
     /// Forms inside forms inside forms.
     #[error("more than {MOST_DEPTH} forms are inside each other here")]
     TooDeep,
+    /// Multiplying by it would never end.
+    #[error(
+        "a multiplication by this takes {products} products with stored matrices: at most {MOST_PRODUCTS} are made"
+    )]
+    TooManyProducts {
+        /// How many, written out.
+        products: u64,
+    },
     /// A character that means nothing.
     #[error("`{}` means nothing here", character.escape_debug())]
     Character {

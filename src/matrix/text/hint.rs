@@ -9,6 +9,7 @@ pub(super) fn hint(problem: &Problem) -> Option<String> {
         Problem::Empty => fixed("state one, such as `walk(T, 5) - 0.02 * (J - A)`"),
         Problem::TooLong { .. } => fixed("state long matrices in Rust, with the operators of `Matrix`"),
         Problem::TooDeep => fixed("put a long sum or product in parentheses, half by half: `(a + b) + (c + d)`"),
+        Problem::TooManyProducts { .. } => fixed("take lower powers: `(a^m)^n` takes m·n products"),
         Problem::Character { character } => of_character(*character).map(str::to_owned),
         Problem::Unexpected { found: Found::Sign(sign), .. } if sign == "+" => fixed("leave the `+` out"),
         Problem::Unexpected { found: Found::Sign(sign), .. } if sign == "*" => fixed("a power is `A^2`"),

@@ -40,14 +40,17 @@ mod evaluate;
 mod function;
 mod hint;
 mod parse;
+mod size;
 mod syntax;
 mod token;
 mod value;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::Matrix;
+use error::Fault;
 use evaluate::Evaluator;
 
 pub use error::{Found, Problem, TextError};
@@ -60,6 +63,8 @@ pub const MOST_BYTES: usize = 10_000;
 pub const MOST_DEPTH: usize = 100;
 /// The highest power, and the longest walk.
 pub const MOST_POWER: usize = 1000;
+/// The most products with leaves that a multiplication may take, written out: powers of powers add up to a lifetime.
+pub const MOST_PRODUCTS: u64 = 100_000;
 /// The most rows or columns that can be asked for by number.
 const MOST_ROWS: usize = u32::MAX as usize;
 /// The number of the last copy that a dropout can be told to be.
@@ -89,7 +94,12 @@ impl Formula {
 
     /// The matrix, with what its names stand for.
     pub fn evaluate(&self, names: &mut dyn Names) -> Result<Matrix, TextError> {
-        Evaluator::new(names).matrix(&self.root).map_err(|fault| TextError::new(&self.text, fault))
+        let fault = |fault| TextError::new(&self.text, fault);
+        let matrix = Evaluator::new(names).matrix(&self.root).map_err(fault)?;
+        match size::products(&matrix, &mut HashMap::new()) {
+            0..=MOST_PRODUCTS => Ok(matrix),
+            products => Err(fault(Fault::new(self.root.span.clone(), Problem::TooManyProducts { products }))),
+        }
     }
 }
 
