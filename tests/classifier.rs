@@ -7,6 +7,7 @@ use std::sync::Arc;
 use common::{CLUSTERS, Numbers, Table, dense, dense_svd, form, pseudo_inverse_times};
 use isvd_dist::dataset::{Dataset, EdgeList, SparseFeatures, UNLABELLED};
 use isvd_dist::engine::{Cluster, EngineError, run};
+use isvd_dist::finetune::network::{self, Network, NetworkShape, Problem};
 use isvd_dist::graph::{Graph, Import, SelfLoops};
 use isvd_dist::kernel::Mask;
 use isvd_dist::matrix::{Dense, Matrix};
@@ -325,6 +326,37 @@ fn labels_that_are_not_to_be_learnt_from_are_not_read() {
 fn softmax(table: &Table) -> Table {
     let total = |row| (0..table.columns).map(|column| table.at(row, column).exp()).sum::<f64>();
     Table::new(table.rows, table.columns, |row, column| table.at(row, column).exp() / total(row))
+}
+
+/// Theorem 2 through everything between: the network that starts from the weights of a design says of every node whose label
+/// is not known what the linear classifier says of it. (At a known one the linear classifier takes out what comes back.)
+#[test]
+fn a_network_starts_as_the_linear_classifier() {
+    let graph = graph(130, true, 30);
+    let labels = some_labels(130, 31);
+    let known: Vec<u32> = (0..130).filter(|&node| node % 2 == 0 && labels[node as usize] != UNLABELLED).collect();
+    let features = Arc::new(dense(130, FEATURES, &mut Numbers(32)));
+    for (layers, label_classes) in [(0, 0), (1, 0), (3, 0), (1, CLASSES), (2, CLASSES), (3, CLASSES)] {
+        let matrix = Matrix::dense("X", features.clone()).unwrap();
+        let propagation = Propagation::new(&graph).unwrap();
+        let design = Design { propagation: propagation.clone(), features: matrix, layers, label_classes };
+        let weights = Arc::new(dense(design.columns(), CLASSES, &mut Numbers(33)));
+        let shape = NetworkShape { features: FEATURES, classes: CLASSES, layers, label_reuse: label_classes > 0 };
+        let network = Network::from_linear(&design.network_weights(&weights).unwrap(), shape).unwrap();
+        let (features, all) = (features.clone(), labels.clone().into());
+        let problem = Problem { propagation, features, labels: all, learn: known.clone(), valid: vec![] };
+        for cluster in CLUSTERS {
+            let deep = network::score(&problem, &network, &known, 1, cluster).unwrap();
+            let scoring = Scoring { labels: &labels, known: &known, passes: 1 };
+            let linear = score(&design, &weights, &scoring, cluster).unwrap();
+            let largest = linear.data().iter().fold(1.0f32, |largest, entry| largest.max(entry.abs()));
+            for node in (0..130).filter(|node| label_classes == 0 || !known.contains(&(*node as u32))) {
+                for (got, want) in deep.row(node).iter().zip(linear.row(node)) {
+                    assert!((got - want).abs() < 1e-5 * largest, "{layers} layers, node {node}: {got}, not {want}");
+                }
+            }
+        }
+    }
 }
 
 /// Catches labels of the first pass that stay out of the second, and probabilities in place of what is known.

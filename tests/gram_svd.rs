@@ -5,11 +5,12 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{CLUSTERS, Numbers, Table, dense, dense_svd, form, sparse, with_spectrum, within_a_minute};
-use isvd_dist::engine::run;
+use common::{
+    CLUSTERS, Numbers, Table, assert_shards_of, dense, dense_svd, form, sparse, with_spectrum, within_a_minute,
+};
 use isvd_dist::kernel::Mask;
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::svd::{Method, Options, Prepared, Svd, SvdError, decompose, decompose_on, decompose_watched};
+use isvd_dist::svd::{Method, Options, Prepared, Svd, SvdError, decompose, decompose_watched};
 
 fn by(method: Method, rank: usize) -> Options {
     Options { method, iterations: 40, ..Options::of_rank(rank) }
@@ -288,17 +289,7 @@ fn shards_are_the_rows_of_the_whole() {
             });
             let whole = decompose_watched(&matrix, &options, cluster, count).unwrap();
             assert_eq!(calls.load(Ordering::Relaxed), 1);
-            let prepared = Prepared::new(&matrix, &options).unwrap();
-            let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {
-                let triplets = decompose_on(session, &prepared, &|_, _, _| ())?;
-                for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {
-                    for (place, row) in shard.rows().enumerate() {
-                        assert_eq!(&shard.panel().row(place)[..3], dense.row(row));
-                    }
-                }
-                Ok(())
-            });
-            checked.unwrap();
+            assert_shards_of(&matrix, &options, cluster, whole);
         }
     }
 }

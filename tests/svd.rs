@@ -4,10 +4,10 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{CLUSTERS, Numbers, Table, dense, dense_singular_values, form, sparse, within_a_minute};
-use isvd_dist::engine::{Cluster, run};
+use common::{CLUSTERS, Numbers, Table, assert_shards_of, dense, dense_singular_values, form, sparse, within_a_minute};
+use isvd_dist::engine::Cluster;
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::svd::{Options, Orthonormalize, Prepared, Start, Svd, SvdError, decompose, decompose_on};
+use isvd_dist::svd::{Options, Orthonormalize, Start, Svd, decompose};
 
 fn decomposed(matrix: &Matrix, options: &Options) -> Svd {
     let on = |cluster| {
@@ -200,17 +200,7 @@ fn shards_are_the_rows_of_the_whole() {
         let options = Options::of_rank(3);
         for cluster in CLUSTERS {
             let whole = decompose(&matrix, &options, cluster).unwrap();
-            let prepared = Prepared::new(&matrix, &options).unwrap();
-            let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {
-                let triplets = decompose_on(session, &prepared, &|_, _, _| ())?;
-                for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {
-                    for (place, row) in shard.rows().enumerate() {
-                        assert_eq!(&shard.panel().row(place)[..3], dense.row(row));
-                    }
-                }
-                Ok(())
-            });
-            checked.unwrap();
+            assert_shards_of(&matrix, &options, cluster, whole);
         }
     }
 }

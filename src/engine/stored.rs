@@ -90,6 +90,16 @@ impl Session<'_> {
         self.run_program(program, nothing)
     }
 
+    /// Panels of the same rows, side by side. Every worker does its own rows.
+    ///
+    /// # Panics
+    /// If there is no panel, or they differ in their total rows.
+    pub fn beside(&mut self, parts: &[&Shard]) -> Result<Shard, EngineError> {
+        let rows = parts.first().expect("a panel").total_rows();
+        assert!(parts.iter().all(|part| part.total_rows() == rows), "all panels must have the same rows");
+        self.context().beside(rows, parts)
+    }
+
     /// `xᵀ·y`, row after row.
     ///
     /// # Panics

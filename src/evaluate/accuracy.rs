@@ -1,11 +1,7 @@
+use crate::kernel::elementwise::largest;
 use crate::matrix::Dense;
 
-/// The class with the largest score; of equal ones, the first.
-pub fn best_class(scores: &[f32]) -> usize {
-    (1..scores.len()).fold(0, |best, class| if scores[class] > scores[best] { class } else { best })
-}
-
-/// The share of some nodes whose class has the largest score; `None` without nodes.
+/// The share of some nodes whose class has the largest score, or is the first of those that have; `None` without nodes.
 ///
 /// ```
 /// use isvd_dist::evaluate::accuracy;
@@ -18,6 +14,6 @@ pub fn best_class(scores: &[f32]) -> usize {
 /// # Panics
 /// If there is no such node.
 pub fn accuracy(scores: &Dense, labels: &[u32], nodes: &[u32]) -> Option<f64> {
-    let is_found = |&&node: &&u32| best_class(scores.row(node as usize)) == labels[node as usize] as usize;
+    let is_found = |&&node: &&u32| largest(scores.row(node as usize)) == labels[node as usize] as usize;
     (!nodes.is_empty()).then(|| nodes.iter().filter(is_found).count() as f64 / nodes.len() as f64)
 }

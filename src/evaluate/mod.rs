@@ -10,7 +10,7 @@ mod rank;
 mod reciprocal;
 mod roc;
 
-pub use accuracy::{accuracy, best_class};
+pub use accuracy::accuracy;
 pub use hits::hits_at;
 pub use metric::{Metric, UnknownMetric};
 pub use precision::average_precision;

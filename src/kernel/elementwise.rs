@@ -67,6 +67,19 @@ pub fn scale_and_add(alpha: f32, left: Option<&[f32]>, add: Option<Term>, mut ou
     }
 }
 
+/// The position of the largest entry, the first of equals.
+pub fn largest(values: &[f32]) -> usize {
+    (1..values.len()).fold(0, |best, place| if values[place] > values[best] { place } else { best })
+}
+
+/// Scores become probabilities: their exponentials, scaled to add up to one.
+pub fn softmax(values: &mut [f32]) {
+    let largest = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    values.iter_mut().for_each(|value| *value = (*value - largest).exp());
+    let total: f32 = values.iter().sum();
+    values.iter_mut().for_each(|value| *value /= total);
+}
+
 /// Whether every entry is a finite number.
 pub fn all_finite(values: &[f32]) -> bool {
     // Exponent bits all set mean infinity or NaN; a block without branches is compared many numbers at a time.
@@ -111,6 +124,14 @@ mod tests {
         assert_eq!(out, panel_of(2, 3, |i, j| if i == 0 { j as f32 } else { (10 + j) as f32 }));
         scale_and_add(3.0, None, None, PanelMut::new(2, 3, &mut out));
         assert_eq!(out[0..3], [0.0, 3.0, 6.0]);
+    }
+
+    #[test]
+    fn probabilities_of_scores() {
+        let mut values = [1000.0, 1000.0, -1000.0];
+        softmax(&mut values);
+        assert_eq!(values, [0.5, 0.5, 0.0]);
+        assert_eq!((largest(&values), largest(&[-2.0, -1.0, -1.0]), largest(&[7.0])), (0, 1, 0));
     }
 
     #[test]

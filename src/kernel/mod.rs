@@ -13,7 +13,7 @@
 //! | [`gram`], [`columns`] | `AᵀA` and `AᵀB` in f64; sums, squares and peaks of columns |
 //! | [`gemm`] | a panel times a small matrix, a dense tile times a panel |
 //! | [`dropout`] | entries zeroed at random |
-//! | [`elementwise`] | linear combinations with diagonals, finiteness |
+//! | [`elementwise`] | linear combinations with diagonals, softmax, finiteness |
 //! | [`factor`], [`small`] | Cholesky that drops, triangular inverse, Householder R, small SVD |
 //! | [`random`] | counter-based random numbers |
 //!

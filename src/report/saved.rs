@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::output::{LEFT, RIGHT, ResultFile};
 use crate::config::{MOST_PASSES, MOST_STEPS};
 use crate::dataset::Ids;
-use crate::evaluate::best_class;
 use crate::finetune::network::{Network, NetworkShape};
-use crate::kernel::elementwise::first_non_finite;
+use crate::kernel::elementwise::{first_non_finite, largest};
 use crate::matrix::{Dense, MatrixError};
 use crate::model::classifier::Design;
 use crate::model::features::Reduction;
@@ -284,7 +283,7 @@ pub fn prediction_files<'a>(probabilities: &'a Dense, classes: &'a [String], ids
         ResultFile::new(PREDICTIONS, move |file| {
             writeln!(file, "id,class,probability")?;
             for (row, id) in ids.iter().enumerate() {
-                let best = best_class(probabilities.row(row));
+                let best = largest(probabilities.row(row));
                 let class = classes.get(best).map_or("", String::as_str);
                 writeln!(file, "{},{},{:.6}", quoted(&id), quoted(class), probabilities.row(row)[best])?;
             }

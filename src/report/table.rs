@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::metrics::{Metrics, Scores, Stage};
 use crate::dataset::Dataset;
-use crate::evaluate::best_class;
+use crate::kernel::elementwise::largest;
 use crate::matrix::Dense;
 
 /// Shows the figures of a run and where its results are.
@@ -102,7 +102,7 @@ pub fn predictions(
     path: &Path,
 ) -> String {
     let mut counts = vec![0usize; classes.len()];
-    (0..probabilities.rows()).for_each(|row| counts[best_class(probabilities.row(row))] += 1);
+    (0..probabilities.rows()).for_each(|row| counts[largest(probabilities.row(row))] += 1);
     let mut text = String::new();
     let mut line = |label: &str, value: &dyn fmt::Display| {
         // Writing to a String cannot fail.

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use faer::Mat;
-use isvd_dist::engine::{Cluster, Transport};
+use isvd_dist::engine::{Cluster, Transport, run};
 use isvd_dist::graph::Sparse;
 use isvd_dist::matrix::{Dense, Kind, Matrix};
+use isvd_dist::svd::{self, Prepared, Svd, SvdError, decompose_on};
 
 /// A dense f64 matrix.
 #[derive(Clone, Debug, PartialEq)]
@@ -358,4 +359,19 @@ pub fn within_a_minute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
         Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("still running after a minute"),
         Err(_) => std::panic::resume_unwind(thread.join().expect_err("the work panicked")),
     }
+}
+
+/// Checks that every worker keeps its own rows of a decomposition, and that they are those of the whole.
+pub fn assert_shards_of(matrix: &Matrix, options: &svd::Options, cluster: Cluster, whole: Svd) {
+    let prepared = Prepared::new(matrix, options).unwrap();
+    let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {
+        let triplets = decompose_on(session, &prepared, &|_, _, _| ())?;
+        for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {
+            for (place, row) in shard.rows().enumerate() {
+                assert_eq!(shard.panel().row(place), dense.row(row));
+            }
+        }
+        Ok(())
+    });
+    checked.unwrap();
 }

@@ -94,8 +94,7 @@ impl Predict {
     /// The data that the model was trained on, loaded again.
     fn same_graph(&self, model: &SavedModel) -> Result<Loaded, Error> {
         let config = &model.recipe.config;
-        let experiment =
-            Experiment::parse(&config.name, &config.name, &config.text, &config.set)?.with_seed(config.seed);
+        let experiment = trained_by(model)?;
         let mut dataset = experiment.dataset.load(data_folder(self.data.clone())?.as_deref(), config.data_seed)?;
         if dataset.graph.nodes != model.recipe.nodes {
             return Err(Error::OtherGraph { found: dataset.graph.nodes, expected: model.recipe.nodes });
@@ -114,8 +113,7 @@ impl Predict {
         }
         let everything = NodeSplitFrom::Fractions { train: 1.0, valid: 0.0, test: 0.0 };
         let files = NodeFiles { features: self.features.clone(), labels: self.labels.clone(), split: everything };
-        let config = &model.recipe.config;
-        let experiment = Experiment::parse(&config.name, &config.name, &config.text, &config.set)?;
+        let experiment = trained_by(model)?;
         let options = match experiment.dataset {
             Source::Edges(trained_on) => trained_on.options,
             _ => EdgeOptions::default(),
@@ -126,10 +124,16 @@ impl Predict {
             holdout: Holdout::default(),
             nodes: Some(files),
         });
-        let mut dataset = source.load(None, config.seed)?;
+        let mut dataset = source.load(None, model.recipe.config.data_seed)?;
         let known = rename_classes(&mut dataset, &model.recipe.classes)?;
         Ok(Loaded { dataset, import: experiment.import, known })
     }
+}
+
+/// The experiment that a model comes from.
+fn trained_by(model: &SavedModel) -> Result<Experiment, Error> {
+    let config = &model.recipe.config;
+    Ok(Experiment::parse(&config.name, &config.name, &config.text, &config.set)?)
 }
 
 fn quoted(classes: &[String]) -> String {

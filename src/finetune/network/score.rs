@@ -8,6 +8,7 @@ use super::split_relu::{Store, activate};
 use super::{Network, NetworkError, NetworkShape, Problem};
 use crate::dataset::UNLABELLED;
 use crate::engine::{Cluster, EngineError, Session, Shard, run};
+use crate::kernel::elementwise::softmax;
 use crate::kernel::{gemm, random::stream};
 use crate::matrix::Dense;
 use crate::model::propagation::Propagation;
@@ -83,11 +84,8 @@ fn soften(session: &mut Session<'_>, labels: &Shard, scores: &Shard, classes: &[
     session.map_tiles(&[labels, scores], scores.cols(), |rows, inputs, mut out| {
         out.data_mut().copy_from_slice(inputs[0].data());
         for (place, _) in classes[rows].iter().enumerate().filter(|(_, class)| **class == UNLABELLED) {
-            let (scores, out) = (inputs[1].row(place), out.row_mut(place));
-            let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            out.iter_mut().zip(scores).for_each(|(out, score)| *out = (score - largest).exp());
-            let total: f32 = out.iter().sum();
-            out.iter_mut().for_each(|out| *out /= total);
+            out.row_mut(place).copy_from_slice(inputs[1].row(place));
+            softmax(out.row_mut(place));
         }
     })
 }
@@ -97,15 +95,7 @@ pub(super) fn first_layer(session: &mut Session<'_>, x: &Shard, y: Option<&Shard
     let averaged = session.multiply(AVERAGE, x)?;
     let Some(y) = y else { return Ok(averaged) };
     let told = session.multiply(NEIGHBOURS, y)?;
-    let (features, width) = (x.cols(), x.cols() + y.cols());
-    session.map_tiles(&[&averaged, &told], width, |rows, inputs, mut out| {
-        out.data_mut().fill(0.0);
-        for place in 0..rows.len() {
-            let (of_features, of_labels) = out.row_mut(place).split_at_mut(features);
-            of_features.copy_from_slice(inputs[0].row(place));
-            of_labels.copy_from_slice(inputs[1].row(place));
-        }
-    })
+    session.beside(&[&averaged, &told])
 }
 
 /// The logits, given X and what the first layer multiplies.

@@ -16,6 +16,7 @@ use super::{Network, NetworkError, NetworkShape, Options, Problem, score};
 use crate::dataset::UNLABELLED;
 use crate::engine::{Cluster, EngineError, Session, Shard, run};
 use crate::graph::Neighbours;
+use crate::kernel::elementwise::largest;
 use crate::kernel::random::{bits, stream};
 use crate::matrix::Dense;
 
@@ -166,11 +167,6 @@ impl Validation<'_> {
         let hits = session.sum_over(session.workers(), 1, |_, sums| sums[0] = hits as f64)?;
         Ok(hits[0] / self.count as f64)
     }
-}
-
-/// The position of the largest entry, the first of equals.
-fn largest(row: &[f32]) -> usize {
-    row.iter().enumerate().fold(0, |best, (place, entry)| if *entry > row[best] { place } else { best })
 }
 
 struct Trainer<'a> {

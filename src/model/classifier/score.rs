@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{ClassifierError, Design, Labels};
 use crate::dataset::UNLABELLED;
 use crate::engine::{Cluster, product};
+use crate::kernel::elementwise::softmax;
 use crate::matrix::Dense;
 use crate::plan::Side;
 
@@ -46,10 +47,7 @@ pub fn score(
 pub fn probabilities(scores: &Dense) -> Dense {
     let mut data = scores.data().to_vec();
     for row in data.chunks_exact_mut(scores.columns().max(1)) {
-        let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        row.iter_mut().for_each(|entry| *entry = (*entry - largest).exp());
-        let total: f32 = row.iter().sum();
-        row.iter_mut().for_each(|entry| *entry /= total);
+        softmax(row);
     }
     Dense::new(scores.rows(), scores.columns(), data).unwrap_or_default()
 }

@@ -41,17 +41,6 @@ fn at_the_start_it_computes_what_the_linear_classifier_computes() {
 }
 
 #[test]
-fn taking_out_what_comes_back_changes_nothing_where_no_label_is_known() {
-    let problem = problem(90, 260);
-    let known = problem.classes_of(&problem.learn, shape(2, true)).unwrap();
-    let labels = one_hot(&known, 3);
-    for (node, returns) in problem.propagation.returns().iter().enumerate() {
-        let taken_out: f64 = labels[node].iter().map(|label| label * f64::from(*returns)).sum();
-        assert_eq!(taken_out == 0.0, known[node] == UNLABELLED || *returns == 0.0);
-    }
-}
-
-#[test]
 fn the_second_pass_hears_what_the_first_one_said_of_nodes_that_are_not_known() {
     let (problem, shape) = (problem(60, 200), shape(1, true));
     let network = Network::from_linear(&linear(shape), shape).unwrap();
