@@ -114,6 +114,29 @@ fn a_rank_beyond_the_graph_is_a_config_error() {
 }
 
 #[test]
+fn a_made_up_graph_of_any_size_is_embedded_without_scores() {
+    let folder = folder();
+    let output = small(folder.path(), &["--config=demo", "--set=dataset=rmat-8", "--json"]);
+    assert_done(&output);
+    let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&metrics["dataset"], &metrics["nodes"]), (&"rmat-8".into(), &256.into()));
+    assert_eq!(metrics["edges"], 32 * 256);
+    let stage = &metrics["stages"][0];
+    assert!(stage["rank"] == 4 && stage.get("valid").is_none() && stage.get("test").is_none(), "{stage}");
+    let ids = std::fs::read_to_string(folder.path().join("out/demo/ids.txt")).unwrap();
+    assert!(ids.lines().map(|id| id.parse::<usize>().unwrap()).eq(0..256));
+    let output = small(folder.path(), &["--set=dataset=rmat-8x16", "--seed=2"]);
+    assert_done(&output);
+    let table = text(&output.stdout);
+    assert!(table.contains("rmat-8x16") && table.contains("4,096") && !table.contains("auc"), "{table}");
+
+    for name in ["rmat-5", "rmat-27", "rmat-8x0", "rmat-"] {
+        let output = run(folder.path(), &[&format!("--set=dataset={name}")]);
+        assert_refused(&output, 2, &[&format!("`dataset` is \"{name}\""), "\"rmat-N\"", "N from 6 to 26"]);
+    }
+}
+
+#[test]
 fn help_and_version_go_to_stdout() {
     let folder = folder();
     let help = run(folder.path(), &["--help"]);

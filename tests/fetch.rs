@@ -310,6 +310,7 @@ fn the_list_names_every_dataset() {
     assert_done(&table);
     assert_eq!(table.stdout, datasets(folder.path(), &[]).stdout, "`datasets` alone lists them");
     assert_eq!(text(&table.stdout).matches("not here\n").count(), 9);
+    assert!(text(&table.stdout).contains("demo and rmat-N (2^N nodes, N from 6 to 26) are made up"));
     let json = datasets(folder.path(), &["list", "--json"]);
     assert_done(&json);
     let list: Value = serde_json::from_slice(&json.stdout).unwrap();

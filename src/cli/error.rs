@@ -253,6 +253,7 @@ impl Error {
                 CatalogError::Missing { .. } => Self::DATA,
                 _ => Self::FAILED,
             },
+            Self::Load(LoadError::NoRoom(_)) => Self::FAILED,
             Self::Load(_) => Self::DATA,
             Self::Fetch { source, .. } if source.is_bad_data() => Self::DATA,
             Self::Fetch { .. } => Self::FAILED,

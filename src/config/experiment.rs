@@ -88,12 +88,13 @@ impl Experiment {
         let seed = entries.get(&keys::SEED, seed)?.unwrap_or(DEFAULT_SEED);
         let nodes = nodes::task(&entries, file, seed)?;
         let update = update(&entries)?;
+        let import = import(&entries, &dataset, nodes.is_some())?;
         Ok(Self {
             name: name.to_owned(),
             text: text.to_owned(),
             dataset,
             seed,
-            import: import(&entries, nodes.is_some())?,
+            import,
             matrix: statement(&entries, file, nodes.is_some(), update.is_some())?,
             embedding: embedding(&entries, seed)?,
             rank_search: rank_search(&entries)?,
@@ -167,11 +168,13 @@ pub(super) fn text(value: &Scalar) -> Option<String> {
     }
 }
 
-/// How edges become a graph; for classifying nodes an edge is there or not, and every node has a loop anyway.
-fn import(entries: &Entries, is_for_nodes: bool) -> Result<Import, ConfigError> {
-    let default = match is_for_nodes {
-        false => Import::default(),
-        true => Import { duplicates: Duplicates::Once, self_loops: SelfLoops::Drop },
+/// How edges become a graph; for classifying nodes an edge is there or not, and every node has a loop anyway. R-MAT draws
+/// some edges more than once.
+fn import(entries: &Entries, dataset: &Source, is_for_nodes: bool) -> Result<Import, ConfigError> {
+    let default = match dataset {
+        _ if is_for_nodes => Import { duplicates: Duplicates::Once, self_loops: SelfLoops::Drop },
+        Source::Rmat(_) => Import { duplicates: Duplicates::Once, ..Import::default() },
+        _ => Import::default(),
     };
     Ok(Import {
         duplicates: entries.choice(&keys::DUPLICATES, scalar::DUPLICATES)?.unwrap_or(default.duplicates),

@@ -106,7 +106,8 @@ pub(super) const DATASET: Key = Key {
     path: "dataset",
     about: "the graph to work on",
     accepts: "a known dataset: \"demo\", \"ppi\", \"facebook\", \"astroph\", \"hepth\", \"cora\", \"citeseer\", \"pubmed\", \
-                  \"ogbn-arxiv\" or \"ogbl-ddi\"; for a graph of your own, data.path instead",
+                  \"ogbn-arxiv\" or \"ogbl-ddi\"; or \"rmat-N\", a made-up graph of 2^N nodes, N from 6 to 26 (\"rmat-NxK\": K edges \
+                  drawn a node, up to 1024; without, 32); for a graph of your own, data.path instead",
     default: || None,
 };
 pub(super) const PATH: Key = Key {
@@ -162,7 +163,7 @@ pub(super) const DUPLICATES: Key = Key {
     path: "data.duplicates",
     about: "what becomes of edges that are listed more than once",
     accepts: "\"add\" (their weights add up) or \"once\" (the first counts)",
-    default: || Some("\"add\", for nodes \"once\"".to_owned()),
+    default: || Some("\"add\", for nodes and R-MAT \"once\"".to_owned()),
 };
 pub(super) const SELF_LOOPS: Key = Key {
     path: "data.self_loops",

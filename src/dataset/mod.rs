@@ -9,11 +9,13 @@ pub mod format;
 mod holdout;
 mod ids;
 mod nodes;
+pub mod rmat;
 mod source;
 
 pub use holdout::{Held, Holdout, HoldoutError, hold_out};
 pub use ids::Ids;
 pub use nodes::{FractionsError, NodeDataError, NodeFiles, NodeSplitFrom, SplitPart, check_nodes};
+pub use rmat::Rmat;
 pub use source::{EdgeFile, LoadError, Source, UnknownDataset};
 
 /// Edges as they were read: node numbers are rows, `0..nodes`.

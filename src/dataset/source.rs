@@ -6,6 +6,7 @@ use super::catalog::{self, CatalogError, ENTRIES, Entry};
 use super::format::{EdgeOptions, FormatError, OgbOptions, read_asymproj, read_edges, read_ogb, read_planetoid};
 use super::holdout::{Held, Holdout, HoldoutError, hold_out};
 use super::nodes::{self, FractionsError, NodeDataError, NodeFiles};
+use super::rmat::{self, NoRoom, Rmat};
 use super::{Dataset, demo};
 
 /// A dataset that an experiment can name.
@@ -21,6 +22,8 @@ use super::{Dataset, demo};
 pub enum Source {
     /// The generated graph that comes with the program.
     Demo,
+    /// A generated graph of any size.
+    Rmat(Rmat),
     /// A dataset of the catalog.
     Catalog(&'static Entry),
     /// A user's own graph.
@@ -69,6 +72,9 @@ pub enum LoadError {
     /// No nodes can be drawn in these parts.
     #[error(transparent)]
     Fractions(#[from] FractionsError),
+    /// It is too large to generate here.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// It lacks what a classifier needs.
     #[error(transparent)]
     Nodes(#[from] NodeDataError),
@@ -77,15 +83,16 @@ pub enum LoadError {
 impl Source {
     /// The names of all datasets, quoted and separated by commas.
     pub fn known() -> String {
-        let names = std::iter::once(demo::NAME).chain(ENTRIES.iter().map(|entry| entry.name));
+        let names = std::iter::once(demo::NAME).chain(ENTRIES.iter().map(|entry| entry.name)).chain([rmat::NAMES]);
         names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     }
 
     /// Makes or reads the dataset. `folder` is where datasets of the catalog are looked for first; `seed` chooses the edges
-    /// that are held out of a user's own graph, or its training nodes.
+    /// that are held out of a user's own graph, or its training nodes, and draws an R-MAT graph.
     pub fn load(&self, folder: Option<&Path>, seed: u64) -> Result<Dataset, LoadError> {
         match self {
             Self::Demo => Ok(demo::demo()),
+            Self::Rmat(graph) => Ok(graph.load(seed)?),
             Self::Catalog(entry) => {
                 let folder = catalog::locate(entry.name, folder)?;
                 Ok(match entry.layout {
@@ -112,6 +119,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Demo => f.write_str(demo::NAME),
+            Self::Rmat(graph) => write!(f, "{graph}"),
             Self::Catalog(entry) => f.write_str(entry.name),
             Self::Edges(file) => write!(f, "{}", file.path.display()),
         }
@@ -125,7 +133,27 @@ impl FromStr for Source {
         if name == demo::NAME {
             return Ok(Self::Demo);
         }
+        if let Some(graph) = Rmat::named(name) {
+            return Ok(Self::Rmat(graph));
+        }
         let found = ENTRIES.iter().find(|entry| entry.name == name);
         found.map(Self::Catalog).ok_or_else(|| UnknownDataset { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_out_of_range_is_unknown_and_the_known_are_named() {
+        let error = "rmat-27".parse::<Source>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("unknown dataset `rmat-27`: known are `demo`, ") && error.ends_with("`rmat-N`"),
+            "{error}"
+        );
+        for name in ["demo", "ppi", "rmat-18", "rmat-18x16"] {
+            assert_eq!(name.parse::<Source>().unwrap().to_string(), name);
+        }
     }
 }

@@ -25,6 +25,8 @@ pub mod stream {
     pub const SYNTHETIC: u32 = 8;
     /// Splits into training, validation and test.
     pub const SPLIT: u32 = 9;
+    /// Edges of graphs that are datasets.
+    pub const EDGES: u32 = 10;
 }
 
 /// The Philox4x32-10 block function: four random words for a counter and a key.
@@ -42,8 +44,9 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
+/// Four random words.
 #[inline(always)]
-fn words(seed: u64, stream: u32, row: u64, block: u32) -> [u32; 4] {
+pub(crate) fn words(seed: u64, stream: u32, row: u64, block: u32) -> [u32; 4] {
     philox([row as u32, (row >> 32) as u32, block, stream], [seed as u32, (seed >> 32) as u32])
 }
 

@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use super::table::thousands;
 use crate::dataset::catalog::{Counts, Entry, File, Status, Task};
+use crate::dataset::demo;
 use crate::dataset::fetch::Fetched;
+use crate::dataset::rmat::{self, SCALES};
 
 /// One line a dataset: what it is, and where.
 #[derive(Debug, Clone, Serialize)]
@@ -47,10 +49,13 @@ impl fmt::Display for Listing {
             let place = line.folder.as_deref().unwrap_or("not here");
             writeln!(f, "{:<12}{:<20}{nodes:>9}{edges:>11}  {place}", line.name, line.task)?;
         }
-        match self.0.iter().find(|line| line.folder.is_none()) {
-            Some(line) => writeln!(f, "\nTo get one that is not here, type: isvd-dist datasets fetch {}", line.name),
-            None => Ok(()),
+        writeln!(f)?;
+        if let Some(line) = self.0.iter().find(|line| line.folder.is_none()) {
+            writeln!(f, "To get one that is not here, type: isvd-dist datasets fetch {}", line.name)?;
         }
+        let (smallest, largest) = (SCALES.start(), SCALES.end());
+        let (demo, rmat) = (demo::NAME, rmat::NAMES);
+        writeln!(f, "{demo} and {rmat} (2^N nodes, N from {smallest} to {largest}) are made up on the spot.")
     }
 }
 
@@ -209,6 +214,7 @@ mod tests {
         assert_eq!(lines[1], "ppi         link prediction         3,852     38,705  data/asymproj/ppi");
         assert_eq!(lines[8], "ogbn-arxiv  node classification   169,343  1,166,243  not here");
         assert_eq!(lines[11], "To get one that is not here, type: isvd-dist datasets fetch facebook");
+        assert_eq!(lines[12], "demo and rmat-N (2^N nodes, N from 6 to 26) are made up on the spot.");
     }
 
     #[test]

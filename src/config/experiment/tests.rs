@@ -64,6 +64,14 @@ fn every_key_is_read() {
 }
 
 #[test]
+fn edges_that_r_mat_draws_again_count_once_unless_told_otherwise() {
+    let duplicates = |text: &str| parse(text).unwrap().import.duplicates;
+    assert_eq!(duplicates("dataset = \"rmat-8\"\n"), Duplicates::Once);
+    assert_eq!(duplicates("dataset = \"rmat-8\"\ndata.duplicates = \"add\"\n"), Duplicates::Add);
+    assert_eq!(duplicates("dataset = \"demo\"\n"), Duplicates::Add);
+}
+
+#[test]
 fn unknown_keys_are_refused_with_their_line_and_the_nearest_one() {
     let error = parse("dataset = \"demo\"\n\n[embedding]\nrank = 3\nwindw = 5\n").unwrap_err().to_string();
     assert_eq!(error, "ppi.toml:5: unknown key `embedding.windw`: did you mean `window`?");
