@@ -2,8 +2,10 @@
 //! reads. Catches what fusing and sharing can get wrong, on many more expressions than whole runs could.
 
 mod common;
+mod support;
 
 use common::{Numbers, Table, expression, form, pooled_expression};
+use isvd_dist::config::{Experiment, shipped::SHIPPED};
 use isvd_dist::dataset::EdgeList;
 use isvd_dist::graph::{Graph, Import};
 use isvd_dist::matrix::Matrix;
@@ -264,6 +266,13 @@ fn sparse_products_a_multiplication() {
         };
         assert_eq!((products(Effort::Shared), products(Effort::Planned)), (*shared, *planned), "{name}");
     }
+    // Written out, every power starts anew.
+    let written = |matrix: &Matrix| {
+        [Side::Plain, Side::Transposed]
+            .map(|side| Program::compile_with(matrix, side, Effort::Written).sparse_products())
+    };
+    assert_eq!(written(&embedding(graph, Normalize::Row, false, false)), [1 + 10 * 11 / 2; 2]);
+    assert_eq!(written(&design(graph, 15, 0, false)), [15 * 16 / 2; 2]);
 }
 
 /// Planning is over before anybody notices, on a matrix of any depth.
@@ -278,4 +287,41 @@ fn planning_takes_no_time() {
             assert!(time.as_millis() <= 200, "{time:?}");
         }
     }
+}
+
+/// The matrices that people run: a step of the walk is one product whichever side it is on, and what else there is to do
+/// does not grow faster than the walk.
+#[test]
+fn programs_of_shipped_configs_grow_with_their_walks_alone() {
+    let mut planned = 0;
+    for config in SHIPPED {
+        let experiment = Experiment::load(config.name.as_ref(), &[]).unwrap();
+        let dataset = match experiment.dataset.load(Some(&support::data_folder()), experiment.seed) {
+            Ok(dataset) => dataset,
+            Err(error) => {
+                println!("{}: {}: skipped", config.name, error.to_string().lines().next().unwrap_or_default());
+                continue;
+            }
+        };
+        let edges = EdgeList { directed: dataset.graph.directed && experiment.nodes.is_none(), ..dataset.graph };
+        let graph = Graph::from_edges(&edges, experiment.import).unwrap();
+        let (matrix, length) = match (&experiment.nodes, &experiment.embedding.walks) {
+            (Some(task), _) => {
+                let layers = task.classifier.layers;
+                let classes = if task.classifier.label_reuse { 2 } else { 0 };
+                (design(&graph, layers, classes, true), layers)
+            }
+            (None, Walks::Window(window)) => (embedding::matrix(&graph, &experiment.embedding).unwrap(), *window),
+            (None, walks) => panic!("{}: {walks:?}", config.name),
+        };
+        for side in [Side::Plain, Side::Transposed] {
+            let [shared, planned] =
+                [Effort::Shared, Effort::Planned].map(|effort| Program::compile_with(&matrix, side, effort));
+            assert_eq!(planned.sparse_products(), length, "{}, {side:?}", config.name);
+            assert!(planned.sparse_products() <= shared.sparse_products(), "{}, {side:?}", config.name);
+            assert!(planned.steps().len() <= 4 * length + 8, "{}, {side:?}: {planned}", config.name);
+        }
+        planned += 1;
+    }
+    assert!(planned > 0, "the demo needs no data");
 }

@@ -276,9 +276,10 @@ impl Compiler {
         while !products.is_empty() {
             let (first, slice) = products.remove(0);
             let last = split(&first).map(|(last, _)| last);
+            let is_written_out = self.is_written_out;
             let is_shared = |matrix: &Matrix| {
                 let own = split(matrix).map(|(last, _)| last.identity_key());
-                own.is_some() && own == last.as_ref().map(Matrix::identity_key)
+                !is_written_out && own.is_some() && own == last.as_ref().map(Matrix::identity_key)
             };
             let sharing: Vec<(Matrix, Value)> = products.extract_if(.., |(matrix, _)| is_shared(matrix)).collect();
             let product = match last.filter(|_| !sharing.is_empty()) {

@@ -129,8 +129,8 @@ pub fn fit(
     })
 }
 
-/// The rank that the paper's figures have: 100, but with few rows to learn from 24 less than those, so that the last
+/// The rank unless something else is asked for, which the paper's figures have: 100, but with few rows to learn from 24 less than those, so that the last
 /// directions, which are mostly noise, stay out.
-fn default_rank(rows: usize) -> usize {
+pub fn default_rank(rows: usize) -> usize {
     rows.saturating_sub(24).max(rows / 2).clamp(1, 100)
 }
