@@ -126,7 +126,7 @@ fn closed_form(
     let start = Instant::now();
     let quiet = Arc::new(|_: usize, _: usize, _: Option<f64>| ());
     let options = &task.classifier;
-    let examples = Examples::new(design, labels, learn, CLASSES, options.rows, cluster).expect("rows");
+    let examples = Examples::new(design, labels, learn, CLASSES, options, cluster).expect("rows");
     let formed = start.elapsed().as_secs_f64();
     let fitted = fit(&examples, options, cluster, quiet).expect("weights");
     (formed, start.elapsed().as_secs_f64() - formed, fitted)

@@ -18,7 +18,7 @@ use isvd_dist::graph::Graph;
 use isvd_dist::kernel;
 use isvd_dist::kernel::random::stream;
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::model::classifier::{Design, default_rank};
+use isvd_dist::model::classifier::{Design, rank_of};
 use isvd_dist::model::embedding::{Embedding, embed, matrix};
 use isvd_dist::model::features::{of_dataset, reduce, with_embedding};
 use isvd_dist::model::propagation::Propagation;
@@ -126,7 +126,7 @@ fn stated(config: &str, cluster: Cluster) -> Result<(usize, Matrix, usize), Box<
         None => (matrix(&graph, &experiment.embedding)?, experiment.embedding.svd),
         Some(task) => {
             let matrix = design(&experiment, task, &dataset, &graph, cluster)?;
-            let rank = task.classifier.rank.unwrap_or_else(|| default_rank(matrix.shape().rows));
+            let rank = rank_of(&task.classifier, matrix.shape().rows);
             (matrix, svd::Options { rank, ..task.classifier.svd.clone() })
         }
     };

@@ -37,7 +37,7 @@ fn main() {
     for (name, sparse) in &graphs {
         let steps = |workers, transport| {
             let program = Arc::new(Program::compile(&Matrix::sparse("A", sparse.clone()), Side::Plain));
-            move || on_workers(&program, Cluster { workers, transport })
+            move || on_workers(&program, Cluster { transport, ..Cluster::threads(workers) })
         };
         let mut kernels = Kernels::new(sparse);
         // The engine's own clock is used: starting threads and building the dataflow is not part of a step.

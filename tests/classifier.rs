@@ -228,7 +228,7 @@ fn fit_nodes(
     options: &Options,
     cluster: Cluster,
 ) -> Result<Fitted, ClassifierError> {
-    let examples = Examples::new(design, labels, learn, CLASSES, options.rows, cluster)?;
+    let examples = Examples::new(design, labels, learn, CLASSES, options, cluster)?;
     fit(&examples, options, cluster, Arc::new(|_, _, _| ()))
 }
 

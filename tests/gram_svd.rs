@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{
     CLUSTERS, Numbers, Table, assert_shards_of, dense, dense_svd, form, sparse, with_spectrum, within_a_minute,
 };
+use isvd_dist::engine::Cluster;
 use isvd_dist::kernel::Mask;
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::svd::{Method, Options, Prepared, Svd, SvdError, decompose, decompose_watched};
@@ -222,7 +223,7 @@ fn auto_falls_back_where_the_gram_matrix_cannot_vouch() {
     let gentle = of_spectrum(400, 11, &geometric(1.0, 0.8, 11), 18);
     let auto = |matrix: &Matrix, rank, tolerance| {
         let options = Options { tolerance, ..by(Method::Auto, rank) };
-        assert!(Prepared::new(matrix, &options).unwrap().is_gram());
+        assert!(Prepared::new(matrix, &options, Cluster::threads(1)).unwrap().is_gram());
         let svd = decomposed(matrix, &options);
         check_honest(matrix, &svd);
         (svd.iterations, svd.certificate.worst())
@@ -246,7 +247,9 @@ fn auto_falls_back_where_the_gram_matrix_cannot_vouch() {
 /// Catches a choice that is never, or always, the Gram matrix.
 #[test]
 fn auto_chooses_by_the_work() {
-    let is_gram = |matrix: &Matrix, method, rank| Prepared::new(matrix, &by(method, rank)).unwrap().is_gram();
+    let is_gram = |matrix: &Matrix, method, rank| {
+        Prepared::new(matrix, &by(method, rank), Cluster::threads(1)).unwrap().is_gram()
+    };
     let (tall, wide) = (random(3000, 12, 19), random(12, 3000, 19));
     let square = Matrix::sparse("A", sparse(2000, 2000, false, &mut Numbers(20)));
     let pairs = (0..3999).map(|i| (i, i + 1)).collect();
@@ -257,7 +260,7 @@ fn auto_chooses_by_the_work() {
     assert!(is_gram(&square, Method::Gram, 6) && is_gram(&path, Method::Gram, 6));
     assert!(!is_gram(&tall, Method::Subspace, 6));
     // What is not needed is not compiled for the workers.
-    assert_eq!(Prepared::new(&square, &by(Method::Auto, 6)).unwrap().programs().len(), 2);
+    assert_eq!(Prepared::new(&square, &by(Method::Auto, 6), Cluster::threads(1)).unwrap().programs().len(), 2);
     let svd = decomposed(&tall, &by(Method::Auto, 6));
     assert!(svd == decomposed(&tall, &by(Method::Gram, 6)));
 }
@@ -269,10 +272,10 @@ fn a_short_side_that_is_too_long_is_an_error() {
     assert_eq!(error, SvdError::NoGram { shape: matrix.shape() });
     let message = "a 5000×5000 matrix is too large for the Gram matrix of its short side: use the method \"subspace\"";
     assert_eq!(error.to_string(), message);
-    assert!(!Prepared::new(&matrix, &by(Method::Auto, 3)).unwrap().is_gram());
+    assert!(!Prepared::new(&matrix, &by(Method::Auto, 3), Cluster::threads(1)).unwrap().is_gram());
     // 4 GiB if it were written down.
     let long = Matrix::ones(1 << 20, 1) * random(1, 1024, 21);
-    assert!(matches!(Prepared::new(&long, &by(Method::Gram, 1)), Err(SvdError::NoGram { .. })));
+    assert!(matches!(Prepared::new(&long, &by(Method::Gram, 1), Cluster::threads(1)), Err(SvdError::NoGram { .. })));
 }
 
 /// Catches shards that are not the rows of the whole, and progress told by everybody or nobody.

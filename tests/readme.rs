@@ -52,9 +52,9 @@ fn the_commands_parse() {
     let mut count = 0;
     for command in commands {
         let arguments = Arguments::try_parse_from(words(command)).unwrap();
-        let assignments = arguments.assignments();
+        let assignments = arguments.what.assignments();
         // A config of the reader's own is a copy of the template.
-        let config = Some(arguments.config).filter(|config| config.extension().is_none());
+        let config = Some(arguments.what.config).filter(|config| config.extension().is_none());
         if arguments.command.is_none() {
             Experiment::load(&config.unwrap_or("links".into()), &assignments).unwrap();
         }

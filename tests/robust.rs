@@ -137,7 +137,7 @@ fn more_workers_than_tiles() {
     for transport in [Transport::Pointers, Transport::Bytes] {
         let matrix = matrix.clone();
         let many = within_a_minute(move || {
-            decompose(&matrix, &Options::of_rank(3), Cluster { workers: 8, transport }).unwrap()
+            decompose(&matrix, &Options::of_rank(3), Cluster { transport, ..Cluster::threads(8) }).unwrap()
         });
         assert!(many == alone);
     }

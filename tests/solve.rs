@@ -21,7 +21,7 @@ struct Solved {
 }
 
 fn solve_in(cluster: Cluster, matrix: &Matrix, targets: &Arc<Dense>, options: &Options, cut: f64) -> Solved {
-    let prepared = Prepared::new(matrix, options).unwrap();
+    let prepared = Prepared::new(matrix, options, cluster).unwrap();
     let targets = targets.clone();
     let solved: Result<Solved, SvdError> = run(cluster, prepared.programs(), move |session| {
         let panel = session.panel_from(&targets, targets.columns(), 0, 0)?;

@@ -2,9 +2,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::datasets::Datasets;
+use super::explain::Explain;
 use super::nodes::predict::Predict;
 use crate::config::{KEYS, shipped};
 use crate::engine;
@@ -26,33 +27,21 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Option<Command>,
 
-    /// The experiment: a shipped config by name, or your own TOML file by path
-    #[arg(long, value_name = "NAME|PATH", default_value = shipped::DEFAULT)]
-    pub config: PathBuf,
+    /// What to compute
+    #[command(flatten)]
+    pub what: What,
 
     /// How many worker threads compute [default: all threads]. The results do not depend on it
     #[arg(long, value_name = "N", value_parser = worker_count())]
     pub workers: Option<usize>,
 
-    /// The folder that holds datasets [default: $ISVD_DATA, ./data, the user's cache folder]
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
+    /// The most memory to use, such as 16GB [default: three quarters of what the machine has]
+    #[arg(long, value_name = "BYTES", value_parser = super::memory::parse)]
+    pub memory: Option<u64>,
 
     /// The folder that results are written to [default: out/ and the config's name]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-
-    /// Override an entry of the config, such as embedding.rank=64; may be repeated, the last one wins
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-
-    /// Decompose this matrix, such as "walk(T, 5) - 0.02 * (J - A)", instead of that of the config: as --set matrix=TEXT
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub matrix: Option<String>,
-
-    /// Override the seed of the config
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
 
     /// Print the content of metrics.json on stdout instead of a table
     #[arg(long)]
@@ -67,7 +56,31 @@ pub struct Arguments {
     pub transport: Transport,
 }
 
-impl Arguments {
+/// What to compute, and on which data.
+#[derive(Debug, Clone, Args)]
+pub struct What {
+    /// The experiment: a shipped config by name, or your own TOML file by path
+    #[arg(long, value_name = "NAME|PATH", default_value = shipped::DEFAULT)]
+    pub config: PathBuf,
+
+    /// The folder that holds datasets [default: $ISVD_DATA, ./data, the user's cache folder]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+
+    /// Override an entry of the config, such as embedding.rank=64; may be repeated, the last one wins
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Decompose this matrix, such as "walk(T, 5) - 0.02 * (J - A)", instead of that of the config: as --set matrix=TEXT
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub matrix: Option<String>,
+
+    /// Override the seed of the config
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+impl What {
     /// The entries of the config that are overridden.
     pub fn assignments(&self) -> Vec<String> {
         let matrix = self.matrix.iter().map(|text| format!("matrix={text}"));
@@ -83,6 +96,8 @@ pub enum Command {
     Datasets(Datasets),
     /// Apply a trained classifier to its graph or to a new one
     Predict(Predict),
+    /// Show how a matrix will be multiplied by, and what that takes, before running anything
+    Explain(Explain),
 }
 
 /// How blocks travel, as the command line spells it.

@@ -6,6 +6,7 @@ use crate::config::{ConfigError, Place};
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
 use crate::dataset::{LoadError, NodeDataError};
+use crate::engine::EngineError;
 use crate::evaluate::{EvaluateError, Metric, RankError};
 use crate::finetune::TuneError;
 use crate::finetune::network::NetworkError;
@@ -166,6 +167,12 @@ pub enum Error {
         /// Those that it knows.
         known: String,
     },
+    /// A size that a plan needs was not given.
+    #[error("nodes are classified here: give {size} beside --nodes and --edges")]
+    MissingSize {
+        /// The option that is missing.
+        size: &'static str,
+    },
     /// There are no edges to update with.
     #[error(
         "`{dataset}` has no validation edges to update with: leave [update] out, or hold edges out with data.valid"
@@ -197,6 +204,15 @@ pub enum Error {
     /// The results cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// A plan cannot be printed.
+    #[error("cannot print")]
+    Show(#[source] io::Error),
+    /// A product could not be measured.
+    #[error("cannot multiply to measure")]
+    Measure(#[from] EngineError),
+    /// A matrix cannot be decomposed as it was asked for.
+    #[error("cannot decompose the matrix")]
+    Plan(#[from] SvdError),
     /// The results are written but cannot be printed.
     #[error("cannot print the results on stdout; they are in {}", folder.display())]
     Print {
@@ -235,9 +251,9 @@ impl Error {
     pub const DATA: u8 = 3;
 
     fn of_model(error: &ModelError) -> u8 {
-        use SvdError::{BadTolerance, RankTooLarge, RankZero};
         match error {
-            ModelError::NoWalks | ModelError::Svd(RankTooLarge { .. } | RankZero | BadTolerance { .. }) => Self::USAGE,
+            ModelError::NoWalks => Self::USAGE,
+            ModelError::Svd(error) if error.is_misuse() => Self::USAGE,
             ModelError::EmptyGraph => Self::DATA,
             _ => Self::FAILED,
         }
@@ -245,7 +261,6 @@ impl Error {
 
     /// The code that the process ends with.
     pub fn exit_code(&self) -> u8 {
-        use SvdError::{NoGram, RankTooLarge, RankZero};
         match self {
             Self::Config(_) | Self::DataFolder { .. } => Self::USAGE,
             Self::Catalog(error) | Self::Load(LoadError::Catalog(error)) => match error {
@@ -262,7 +277,9 @@ impl Error {
                 Problem::Refused { refusal: Refusal::Failed(_), .. } => Self::FAILED,
                 _ => Self::USAGE,
             },
-            Self::NoPairs { .. } => Self::USAGE,
+            Self::NoPairs { .. } | Self::MissingSize { .. } => Self::USAGE,
+            Self::Plan(error) if error.is_misuse() => Self::USAGE,
+            Self::Plan(_) | Self::Show(_) | Self::Measure(_) => Self::FAILED,
             Self::Rank { source, .. } => match source.as_ref() {
                 RankError::Model(source) => Self::of_model(source),
                 RankError::NoCandidate { .. } => Self::USAGE,
@@ -274,12 +291,13 @@ impl Error {
                 _ => Self::FAILED,
             },
             Self::Classify(source) => match source.as_ref() {
-                ClassifierError::Svd(RankTooLarge { .. } | RankZero | NoGram { .. }) => Self::USAGE,
+                ClassifierError::Svd(error) if error.is_misuse() => Self::USAGE,
                 ClassifierError::TooLargeToDrop { .. } => Self::USAGE,
                 ClassifierError::NoLabels | ClassifierError::OtherColumns { .. } => Self::DATA,
                 _ => Self::FAILED,
             },
             Self::Features { source, .. } => match source.as_ref() {
+                FeatureError::Svd(error) if error.is_misuse() => Self::USAGE,
                 FeatureError::Svd(_) | FeatureError::Engine(_) => Self::FAILED,
                 _ => Self::DATA,
             },

@@ -6,16 +6,20 @@
 mod arguments;
 mod datasets;
 mod error;
+mod explain;
 mod links;
+mod memory;
 mod nodes;
 mod request;
 mod run;
 
-pub use arguments::{Arguments, Command};
+pub use arguments::{Arguments, Command, What};
 pub use datasets::Datasets;
 pub use error::{Error, print};
+pub use explain::Explain;
 pub use nodes::predict::Predict;
 pub use request::{Format, Request};
+use run::print_text;
 pub use run::run;
 
 /// Carries out what a person typed.
@@ -23,6 +27,7 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
     match &arguments.command {
         Some(Command::Datasets(datasets)) => datasets.run(),
         Some(Command::Predict(predict)) => predict.run(),
+        Some(Command::Explain(explain)) => explain.run(),
         None => run(&Request::new(arguments)?),
     }
 }

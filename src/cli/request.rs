@@ -2,7 +2,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use super::{Arguments, Error};
+use super::arguments::What;
+use super::{Arguments, Error, memory};
 use crate::config::Experiment;
 use crate::engine::Cluster;
 
@@ -37,20 +38,39 @@ pub enum Format {
 impl Request {
     /// Reads the config and fills in what the command line leaves open.
     pub fn new(arguments: Arguments) -> Result<Self, Error> {
-        let set = arguments.assignments();
-        let Arguments { config, workers, data, out, seed, json, quiet, transport, .. } = arguments;
-        let mut experiment = Experiment::load(&config, &set)?;
-        if let Some(seed) = seed {
-            experiment = experiment.with_seed(seed);
-        }
+        let Arguments { what, workers, memory, out, json, quiet, transport, .. } = arguments;
+        let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
         Ok(Self {
-            cluster: Cluster { workers: workers.unwrap_or_else(all_threads), transport: transport.into() },
-            data: data_folder(data)?,
+            cluster: Cluster {
+                workers: workers.unwrap_or_else(all_threads),
+                transport: transport.into(),
+                memory: memory.or_else(memory::share),
+            },
+            data,
             out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),
             format: if json { Format::Json } else { Format::Table },
             quiet,
-            set,
+            set: what.assignments(),
             experiment,
+        })
+    }
+}
+
+impl Request {
+    /// The same with so many bytes of the memory taken already.
+    pub(super) fn beside(&self, bytes: u64) -> Self {
+        let memory = self.cluster.memory.map(|memory| memory.saturating_sub(bytes));
+        Self { cluster: Cluster { memory, ..self.cluster }, ..self.clone() }
+    }
+}
+
+impl What {
+    /// The config, with everything that is overridden.
+    pub(super) fn experiment(&self) -> Result<Experiment, Error> {
+        let experiment = Experiment::load(&self.config, &self.assignments())?;
+        Ok(match self.seed {
+            None => experiment,
+            Some(seed) => experiment.with_seed(seed),
         })
     }
 }

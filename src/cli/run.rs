@@ -18,6 +18,7 @@ pub fn run(request: &Request) -> Result<(), Error> {
     let experiment = &request.experiment;
     let start = Instant::now();
     let dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
+    let request = &request.beside(dataset.bytes());
     match &experiment.nodes {
         None => predict_links(request, &folder, start, &dataset),
         Some(task) => classify_nodes(request, task, &folder, start, dataset),
@@ -122,15 +123,18 @@ fn show(metrics: &Metrics, format: Format, folder: &Folder) -> Result<(), Error>
 
 /// Prints on stdout what is in a folder already. A reader who has seen enough (`| head`) is not an error.
 pub(super) fn print(text: io::Result<String>, folder: &Folder) -> Result<(), Error> {
+    text.and_then(write_out).map_err(|source| Error::Print { folder: folder.path().to_owned(), source })
+}
+
+/// Prints on stdout.
+pub(super) fn print_text(text: String) -> Result<(), Error> {
+    write_out(text).map_err(Error::Show)
+}
+
+fn write_out(text: String) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    let printed = text.and_then(|text| {
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()
-    });
-    match printed {
-        Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::Print { folder: folder.path().to_owned(), source })
-        }
-        _ => Ok(()),
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }

@@ -97,3 +97,15 @@ pub struct Dataset {
     /// The user's own node ids.
     pub ids: Ids,
 }
+
+impl Dataset {
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> u64 {
+        let pairs = |split: &Option<LinkSplit>| split.as_ref().map_or(0, |s| 8 * (s.edges.len() + s.non_edges.len()));
+        let numbers = |numbers: &Option<Vec<f32>>| numbers.as_ref().map_or(0, |numbers| 4 * numbers.len());
+        let sparse = self.sparse_features.as_ref().map_or(0, |sparse| 8 * (sparse.columns.len() + sparse.starts.len()));
+        let labels = self.labels.as_ref().map_or(0, |labels| 4 * labels.len());
+        let edges = 8 * self.graph.edges.len() + numbers(&self.graph.weights);
+        (edges + pairs(&self.valid) + pairs(&self.test) + numbers(&self.features) + sparse + labels) as u64
+    }
+}

@@ -20,12 +20,22 @@ pub struct Cluster {
     pub workers: usize,
     /// How blocks travel.
     pub transport: Transport,
+    /// The most bytes that the process may hold, if there is a limit.
+    pub memory: Option<u64>,
 }
+
+/// Entries of matrices are written down unasked up to so many bytes, where memory has no limit.
+const MOST_FORMED_BYTES: u64 = 2 << 30;
 
 impl Cluster {
     /// So many worker threads that share memory.
-    pub fn threads(workers: usize) -> Self {
-        Self { workers, transport: Transport::Pointers }
+    pub const fn threads(workers: usize) -> Self {
+        Self { workers, transport: Transport::Pointers, memory: None }
+    }
+
+    /// Up to how many bytes matrices may be written down unasked: half of what the process may hold.
+    pub fn forming_limit(&self) -> u64 {
+        self.memory.map_or(MOST_FORMED_BYTES, |memory| memory / 2)
     }
 }
 
@@ -58,6 +68,9 @@ where
 {
     if cluster.workers == 0 {
         return Err(EngineError::NoWorkers.into());
+    }
+    if let Some(name) = programs.iter().find_map(|program| program.outline()) {
+        return Err(EngineError::Outline { name: name.to_owned() }.into());
     }
     kernel::configure();
     let communication = match cluster.transport {

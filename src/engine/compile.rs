@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
@@ -32,8 +33,8 @@ pub(super) struct Flow {
 /// Where the end of a dataflow leaves what arrives, by epoch.
 pub(super) type Slot = Rc<RefCell<BTreeMap<u64, Payload>>>;
 
-/// Builds the dataflow of a program.
-pub(super) fn program_flow(worker: &mut Worker, program: &Arc<Program>, context: &Rc<Context>) -> Flow {
+/// Builds the dataflow of the program of this number.
+pub(super) fn program_flow(worker: &mut Worker, number: usize, program: &Arc<Program>, context: &Rc<Context>) -> Flow {
     flow(worker, "program", |scope, input| {
         let mut links = Links { scope, context: context.clone(), local: HashMap::new(), whole: HashMap::new() };
         links.local.insert(Value::INPUT, input);
@@ -44,7 +45,9 @@ pub(super) fn program_flow(worker: &mut Worker, program: &Arc<Program>, context:
             let name = format!("{value} = {step}");
             let (context, program, step_name) = (context.clone(), program.clone(), name.clone());
             let made = local(scope, &name, &inputs, move |payloads| {
+                let start = Instant::now();
                 let made = compute(&program.steps()[position], &reads, payloads, &context)?;
+                context.seconds.borrow_mut()[number][position] = start.elapsed().as_secs_f64();
                 match &made {
                     // What is not finite anywhere on the way is not finite in the answer.
                     Payload::Shard(shard) if value == program.output() && !all_finite(shard.panel().data()) => {

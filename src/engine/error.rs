@@ -9,6 +9,12 @@ pub enum EngineError {
     /// There must be somebody to do the work.
     #[error("0 workers cannot compute anything: ask for at least 1")]
     NoWorkers,
+    /// Only the size of a matrix is known.
+    #[error("{name} is an outline, of which only the size is known: there is nothing to multiply with")]
+    Outline {
+        /// Which matrix.
+        name: String,
+    },
     /// The worker threads could not be started.
     #[error("cannot start {workers} workers: {reason}")]
     CannotStart {

@@ -13,6 +13,7 @@
 //! This is the only room that knows timely.
 
 mod agreement;
+mod analyze;
 mod broadcast;
 mod cluster;
 mod codec;
@@ -24,6 +25,7 @@ mod map;
 pub mod multiply;
 mod operator;
 mod parcel;
+mod rates;
 mod session;
 mod shard;
 mod step;
@@ -31,9 +33,11 @@ mod stored;
 mod tree;
 mod whole;
 
+pub use analyze::{Measured, analyze};
 pub use cluster::{Cluster, Transport, run};
 pub use error::EngineError;
 pub use layout::Layout;
+pub use rates::measure_rates;
 pub use session::Session;
 pub use shard::Shard;
-pub use whole::{MOST_FORMED_BYTES, bytes_to_form, form, product};
+pub use whole::{form, product, with_formed};

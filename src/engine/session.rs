@@ -67,9 +67,12 @@ impl<'a> Session<'a> {
             pool: Rc::default(),
             scratch: RefCell::default(),
             dense_scratch: RefCell::default(),
+            seconds: RefCell::new(programs.iter().map(|program| vec![0.0; program.steps().len()]).collect()),
         });
-        let build = |program: &Arc<Program>| (program.clone(), program_flow(worker, program, &context));
-        let programs = programs.iter().map(build).collect();
+        let build = |(number, program): (usize, &Arc<Program>)| {
+            (program.clone(), program_flow(worker, number, program, &context))
+        };
+        let programs = programs.iter().enumerate().map(build).collect();
         let reduce = reduce_flow(worker);
         let gather = gather_flow(worker, &context);
         let gram_scratch = gram::Scratch::default();
@@ -112,6 +115,11 @@ impl<'a> Session<'a> {
             return self.context.shard(output_rows, 0, |_, _| Ok(()));
         }
         self.run_program(program, x.clone())
+    }
+
+    /// Seconds that each step of a program took this worker when it was last run; waiting for others is no part of it.
+    pub fn step_seconds(&self, program: usize) -> Vec<f64> {
+        self.context.seconds.borrow()[program].clone()
     }
 
     /// One epoch of a program.

@@ -24,6 +24,8 @@ pub(super) struct Context {
     pub(super) pool: Rc<RefCell<Pool>>,
     pub(super) scratch: RefCell<Scratch>,
     pub(super) dense_scratch: RefCell<gemm::Scratch>,
+    /// Seconds that each step of each program took this worker when it was last run.
+    pub(super) seconds: RefCell<Vec<Vec<f64>>>,
 }
 
 impl Context {

@@ -38,6 +38,9 @@ pub struct ImportReport {
     pub isolated: usize,
 }
 
+/// Degrees that stand for all of an outline: an isolated node is among them.
+const EXAMPLES: [f32; 5] = [3.0, 0.0, 1.0, 7.0, 2.0];
+
 /// A graph: its adjacency matrix and the degree of each node.
 #[derive(Clone, Debug)]
 pub struct Graph {
@@ -82,6 +85,22 @@ impl Graph {
             built.row_counts.iter().map(|&count| count as f32).collect()
         };
         Ok(Graph { adjacency: Arc::new(adjacency), degrees, report })
+    }
+
+    /// A graph of which only the size is known; its degrees are a few examples.
+    pub fn outline(nodes: usize, edges: usize, directed: bool) -> Result<Graph, GraphError> {
+        let nonzeros = if directed { edges } else { edges.saturating_mul(2) };
+        let adjacency = Arc::new(Sparse::outline(nodes, nodes, nonzeros, !directed)?);
+        let report = ImportReport { listed: edges, ..ImportReport::default() };
+        Ok(Graph { adjacency, degrees: EXAMPLES.to_vec(), report })
+    }
+
+    /// The sum of each column: for each node, the weight of the edges that come to it.
+    pub fn arriving_degrees(&self) -> Vec<f32> {
+        match self.adjacency.is_outline() {
+            true => self.degrees.iter().rev().copied().collect(),
+            false => self.adjacency.column_sums().into_iter().map(|sum| sum as f32).collect(),
+        }
     }
 
     /// Nodes of the graph.

@@ -25,6 +25,8 @@ pub struct Sparse {
     width: usize,
     tiling: Tiling,
     tiles: Vec<Tile>,
+    /// How many entries there are, where none are stored.
+    outline: Option<usize>,
     symmetric: bool,
     transposed: OnceLock<Arc<Sparse>>,
 }
@@ -67,6 +69,20 @@ impl Sparse {
         Self::from_triplets(rows, cols, entries, None)
     }
 
+    /// A matrix of which only the size is known: it can be planned with, and not multiplied with.
+    pub fn outline(rows: usize, cols: usize, nonzeros: usize, symmetric: bool) -> Result<Self, GraphError> {
+        if rows > u32::MAX as usize || cols > u32::MAX as usize {
+            return Err(GraphError::TooLarge { rows, cols });
+        }
+        let (tiling, width, tiles) = (Tiling::new(rows), strip_width(cols), Vec::new());
+        Ok(Sparse { cols, width, tiling, tiles, outline: Some(nonzeros), symmetric, transposed: OnceLock::new() })
+    }
+
+    /// Whether only the size is known.
+    pub fn is_outline(&self) -> bool {
+        self.outline.is_some()
+    }
+
     /// A matrix, how many entries were merged into others, and how many each row has.
     pub(super) fn from_pairs(
         rows: usize,
@@ -79,7 +95,8 @@ impl Sparse {
         let (tiling, width) = (Tiling::new(rows), strip_width(cols));
         let mut built = build(pairs, tiling, cols, width, duplicates)?;
         let tiles = std::mem::take(&mut built.tiles);
-        let mut sparse = Sparse { cols, width, tiling, tiles, symmetric: mirrored, transposed: OnceLock::new() };
+        let (outline, transposed) = (None, OnceLock::new());
+        let mut sparse = Sparse { cols, width, tiling, tiles, outline, symmetric: mirrored, transposed };
         let counts = sparse.row_counts();
         if !mirrored {
             // Counts and a fingerprint tell most matrices that are not symmetric; the transpose tells the rest.
@@ -104,7 +121,7 @@ impl Sparse {
 
     /// Stored entries.
     pub fn nonzeros(&self) -> usize {
-        self.tiles.iter().map(Tile::nonzeros).sum()
+        self.outline.unwrap_or_else(|| self.tiles.iter().map(Tile::nonzeros).sum())
     }
 
     /// Stored entries of a tile.
@@ -143,9 +160,13 @@ impl Sparse {
         self.tiles[tile].cell(strip)
     }
 
-    /// Bytes that its arrays take, those of the transpose not counted.
+    /// Bytes that its arrays take, those of the transpose not counted; of an outline, what they would take if entries fell
+    /// anywhere.
     pub fn bytes(&self) -> usize {
-        self.tiles.iter().map(Tile::bytes).sum()
+        let Some(nonzeros) = self.outline else { return self.tiles.iter().map(Tile::bytes).sum() };
+        let runs = self.rows() as f64 * self.strips() as f64;
+        let filled = runs * (1.0 - (-(nonzeros as f64) / runs.max(1.0)).exp());
+        2 * nonzeros + 4 * filled as usize + 8 * (self.strips() + 1) * self.tiling.count()
     }
 
     /// Calls `f(row, column, value)` for every entry: tile after tile, strip after strip, row after row.
@@ -160,6 +181,7 @@ impl Sparse {
 
     #[inline]
     fn for_each_of(&self, tiles: Range<usize>, mut f: impl FnMut(usize, usize, f32)) {
+        let tiles = if self.is_outline() { 0..0 } else { tiles };
         for tile in tiles {
             let first_row = self.tiling.range(tile).start;
             for strip in 0..self.strips() {
@@ -232,11 +254,24 @@ impl Sparse {
 
     fn transpose_now(&self) -> Sparse {
         let (tiling, width) = (Tiling::new(self.cols), strip_width(self.rows()));
+        if self.outline.is_some() {
+            let (outline, transposed) = (self.outline, OnceLock::new());
+            return Sparse {
+                cols: self.rows(),
+                width,
+                tiling,
+                tiles: Vec::new(),
+                outline,
+                symmetric: false,
+                transposed,
+            };
+        }
         let built = build(Transposed(self), tiling, self.rows(), width, Duplicates::Add);
         // Entries of a matrix are finite, in range and in different places, and no tile can have more of them than
         // the check of an equally large tile let pass; only a tile beyond 2³² entries is left.
         let tiles = built.map(|b| b.tiles).unwrap_or_else(|error| panic!("transpose of a matrix: {error}"));
-        Sparse { cols: self.rows(), width, tiling, tiles, symmetric: self.symmetric, transposed: OnceLock::new() }
+        let (symmetric, transposed) = (self.symmetric, OnceLock::new());
+        Sparse { cols: self.rows(), width, tiling, tiles, outline: None, symmetric, transposed }
     }
 
     fn fingerprints_match(&self) -> bool {

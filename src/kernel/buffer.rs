@@ -86,6 +86,15 @@ pub fn advise_huge_pages<T>(vector: &Vec<T>) {
     let _ = vector;
 }
 
+/// Gives memory that was freed but kept for later back to the system, where that can be asked for.
+pub fn release_unused() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it only looks at memory that is not in use.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// # Safety
 /// The layout must not be empty.
 #[cfg(target_os = "linux")]

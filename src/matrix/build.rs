@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::display::brief;
-use super::{Dense, Kind, Matrix, MatrixError, Shape};
+use super::{Dense, Entries, Kind, Matrix, MatrixError, Shape};
 use crate::graph::Sparse;
 use crate::kernel::Mask;
 use crate::kernel::elementwise::first_non_finite;
@@ -27,9 +27,14 @@ impl Matrix {
 
     /// A diagonal matrix with this diagonal, of finite entries.
     pub fn diagonal(name: &str, values: Vec<f32>) -> Result<Self, MatrixError> {
+        Self::diagonal_of(name, values.into())
+    }
+
+    /// A diagonal matrix with entries that are shared, or known only in outline.
+    pub fn diagonal_of(name: &str, values: Entries) -> Result<Self, MatrixError> {
         check_finite(name, &values, |entry| (entry, entry))?;
-        let shape = Shape::new(values.len(), values.len());
-        Ok(Self::node(shape, Kind::Diagonal { name: name.into(), values: values.into() }))
+        let shape = Shape::new(values.length(), values.length());
+        Ok(Self::node(shape, Kind::Diagonal { name: name.into(), values }))
     }
 
     /// The identity of `size` rows.

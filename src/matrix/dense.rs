@@ -23,6 +23,21 @@ impl Dense {
         Ok(Self { rows, columns, data })
     }
 
+    /// A matrix of which only the shape is known: it can be planned with, and not multiplied with.
+    pub fn outline(rows: usize, columns: usize) -> Self {
+        Self { rows, columns, data: Vec::new() }
+    }
+
+    /// Whether only the shape is known.
+    pub fn is_outline(&self) -> bool {
+        self.data.is_empty() && self.rows > 0 && self.columns > 0
+    }
+
+    /// Bytes of all entries.
+    pub fn bytes(&self) -> u64 {
+        self.rows as u64 * self.columns as u64 * size_of::<f32>() as u64
+    }
+
     /// Rows and columns.
     pub fn shape(&self) -> Shape {
         Shape::new(self.rows, self.columns)

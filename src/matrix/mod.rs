@@ -25,8 +25,11 @@
 mod build;
 mod dense;
 mod display;
+mod entries;
 mod error;
 mod operators;
+mod replace;
+mod size;
 pub mod text;
 pub(crate) mod walk;
 
@@ -37,6 +40,7 @@ use crate::graph::Sparse;
 use crate::kernel::Mask;
 
 pub use dense::Dense;
+pub use entries::Entries;
 pub use error::MatrixError;
 
 /// Rows and columns of a matrix.
@@ -106,7 +110,7 @@ pub enum Kind {
         /// What it is called.
         name: Arc<str>,
         /// Its entries.
-        values: Arc<[f32]>,
+        values: Entries,
     },
     /// Ones on the diagonal; square.
     Identity,

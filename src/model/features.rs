@@ -103,7 +103,7 @@ pub fn reduce(
     let mut options = svd::Options { rank, ..options.clone() };
     // The last of many components are next to nothing, and their residuals relative to that are large: no reason to
     // iterate where one pass has found all that matters.
-    if options.method == Method::Auto && Prepared::new(&centred, &options)?.is_gram() {
+    if options.method == Method::Auto && Prepared::new(&centred, &options, cluster)?.is_gram() {
         options.method = Method::Gram;
     }
     let svd = svd::decompose_watched(&centred, &options, cluster, progress)?;

@@ -20,11 +20,12 @@ use super::features::{self, FeatureError};
 use super::propagation::{Propagation, PropagationError};
 use super::transition::Degrees;
 use crate::dataset::Dataset;
-use crate::engine::{Cluster, EngineError, MOST_FORMED_BYTES, bytes_to_form, form};
+use crate::engine::{Cluster, EngineError, form};
 use crate::graph::Graph;
 use crate::kernel::Mask;
 use crate::matrix::text::{Names, Refusal, Value, Vector};
-use crate::matrix::{Kind, Matrix, MatrixError, Shape};
+use crate::matrix::{Entries, Kind, Matrix, MatrixError, Shape};
+use crate::plan::forming::bytes_to_form;
 
 /// The names.
 const NAMES: [&str; 16] =
@@ -108,8 +109,7 @@ impl<'a> Named<'a> {
 
     fn make(&mut self, name: &'static str) -> Result<Value, NamedError> {
         let nodes = self.graph.nodes();
-        let vector =
-            |name: &str, values: &[f32]| Value::Vector(Vector { name: name.to_owned(), values: values.into() });
+        let vector = |name: &str, values: Entries| Value::Vector(Vector { name: name.to_owned(), values });
         Ok(match name {
             "T" => Value::Matrix(self.stepping(Degrees::row_normalized)?),
             "S" => Value::Matrix(self.stepping(Degrees::symmetric)?),
@@ -118,9 +118,9 @@ impl<'a> Named<'a> {
             "I" => Value::Matrix(Matrix::identity(nodes)),
             "J" => Value::Matrix(Matrix::ones(nodes, nodes)),
             "n" => Value::Number(nodes as f64),
-            "degree" => vector("D", &self.degrees().leaving),
-            "in_degree" => vector("E", self.degrees().arriving()),
-            "returns" => vector("diag(ÂZ)", &Propagation::new(self.graph)?.returns()),
+            "degree" => vector("D", self.degrees().leaving.clone()),
+            "in_degree" => vector("E", self.degrees().arriving().clone()),
+            "returns" => vector("diag(ÂZ)", Propagation::new(self.graph)?.returns()),
             "X" => Value::Matrix(features::of_dataset(self.dataset)?),
             "Y" => Value::Matrix(self.labels()?.matrix()?),
             "train" | "valid" | "test" => self.part(name)?,
@@ -172,7 +172,7 @@ impl<'a> Named<'a> {
         if let Kind::Dense { mask: None, .. } = matrix.kind() {
             return Ok(matrix.clone());
         }
-        if bytes_to_form(matrix) > MOST_FORMED_BYTES {
+        if bytes_to_form(matrix) > self.cluster.forming_limit() {
             return Err(NamedError::TooLargeToDrop { shape: matrix.shape() });
         }
         Ok(Matrix::dense("M", form(matrix, self.cluster)?)?)

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::graph::{Graph, Sparse};
-use crate::matrix::{Matrix, MatrixError};
+use crate::matrix::{Entries, Matrix, MatrixError};
 
 /// Why a graph cannot be propagated over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum PropagationError {
 pub struct Propagation {
     adjacency: Arc<Sparse>,
     /// `(degree + 1)^-½` of every node.
-    scale: Arc<[f32]>,
+    scale: Entries,
 }
 
 impl Propagation {
@@ -44,12 +44,12 @@ impl Propagation {
             return Err(PropagationError::SelfLoop { node });
         }
         let scale = graph.degrees.iter().map(|degree| (degree.max(0.0) + 1.0).sqrt().recip()).collect();
-        Ok(Self { adjacency: graph.adjacency.clone(), scale })
+        Ok(Self { adjacency: graph.adjacency.clone(), scale: Entries::outline(graph.nodes(), scale) })
     }
 
     /// How many nodes there are.
     pub fn nodes(&self) -> usize {
-        self.scale.len()
+        self.scale.length()
     }
 
     /// A.
@@ -58,7 +58,7 @@ impl Propagation {
     }
 
     /// The diagonal of `(D+I)^-½`: the entry of Â from i to j is the weight of that edge times both of theirs.
-    pub fn scale(&self) -> &Arc<[f32]> {
+    pub fn scale(&self) -> &Entries {
         &self.scale
     }
 
@@ -74,17 +74,20 @@ impl Propagation {
     }
 
     /// The diagonal of `Â·Z`: how much of what a node says comes back to it in two steps.
-    pub fn returns(&self) -> Vec<f32> {
+    pub fn returns(&self) -> Entries {
+        if self.adjacency.is_outline() {
+            return self.scale.map(|scale| scale * scale);
+        }
         let mut sums = vec![0.0f64; self.nodes()];
         self.adjacency.for_each(|row, column, weight| {
             let entry = f64::from(weight) * f64::from(self.scale[row]) * f64::from(self.scale[column]);
             sums[row] += entry * entry;
         });
-        sums.into_iter().map(|sum| sum as f32).collect()
+        sums.into_iter().map(|sum| sum as f32).collect::<Vec<_>>().into()
     }
 
     fn scaled(&self, edges: &Matrix) -> Result<Matrix, MatrixError> {
-        let scale = Matrix::diagonal("S", self.scale.to_vec())?;
+        let scale = Matrix::diagonal_of("S", self.scale.clone())?;
         scale.try_multiply(edges)?.try_multiply(&scale)
     }
 }

@@ -1,32 +1,33 @@
 //! Where a walk goes next: the matrices of one step.
 
 use crate::graph::Graph;
-use crate::matrix::{Matrix, MatrixError};
+use crate::matrix::{Entries, Matrix, MatrixError};
 
 /// The degrees of a graph, for dividing by: those below one count as one, so that isolated nodes have a row of zeros in
 /// the matrices of a step.
 #[derive(Debug, Clone)]
 pub struct Degrees {
     /// Of the edges that leave a node.
-    pub leaving: Vec<f32>,
+    pub leaving: Entries,
     /// Of those that come to it, if edges have a direction; else they are the same.
-    arriving: Option<Vec<f32>>,
+    arriving: Option<Entries>,
 }
 
 impl Degrees {
     /// The degrees of a graph, each more by `stay`, the weight of an edge from every node to itself.
     pub fn new(graph: &Graph, stay: f32) -> Self {
         let at_least_one = |degree: f32| (degree + stay).max(1.0);
-        let arriving = || graph.adjacency.column_sums().into_iter().map(|sum| at_least_one(sum as f32)).collect();
+        let entries =
+            |degrees: Vec<f32>| Entries::outline(graph.nodes(), degrees.into_iter().map(at_least_one).collect());
         Self {
-            leaving: graph.degrees.iter().map(|&degree| at_least_one(degree)).collect(),
-            arriving: (!graph.adjacency.is_symmetric()).then(arriving),
+            leaving: entries(graph.degrees.clone()),
+            arriving: (!graph.adjacency.is_symmetric()).then(|| entries(graph.arriving_degrees())),
         }
     }
 
     /// Of the edges that come to a node.
-    pub fn arriving(&self) -> &[f32] {
-        self.arriving.as_deref().unwrap_or(&self.leaving)
+    pub fn arriving(&self) -> &Entries {
+        self.arriving.as_ref().unwrap_or(&self.leaving)
     }
 
     /// `D⁻¹·A`: every next step is as likely as its weight says.
@@ -56,6 +57,6 @@ impl Degrees {
     }
 }
 
-fn of(name: &str, degrees: &[f32], function: fn(f32) -> f32) -> Result<Matrix, MatrixError> {
-    Matrix::diagonal(name, degrees.iter().map(|&degree| function(degree)).collect())
+fn of(name: &str, degrees: &Entries, function: fn(f32) -> f32) -> Result<Matrix, MatrixError> {
+    Matrix::diagonal_of(name, degrees.map(function))
 }

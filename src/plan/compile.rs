@@ -40,7 +40,7 @@ pub(super) struct Scaled {
 
 /// Names a diagonal by where its values are. The compiler keeps every diagonal alive, so the name is not used again.
 fn diagonal_key(diagonal: &Option<Diagonal>) -> usize {
-    diagonal.as_ref().map_or(0, |diagonal| Arc::as_ptr(&diagonal.values).cast::<f32>().addr())
+    diagonal.as_ref().map_or(0, |diagonal| diagonal.values.as_ptr().addr())
 }
 
 /// Names a panel made from others, so that it is made once.

@@ -17,7 +17,7 @@ pub struct Count {
 }
 
 /// Bytes of a panel as it is stored.
-fn panel_bytes(rows: usize, columns: usize) -> u64 {
+pub(crate) fn panel_bytes(rows: usize, columns: usize) -> u64 {
     (rows * panel::stride(columns) * size_of::<f32>()) as u64
 }
 
@@ -33,7 +33,7 @@ impl Source {
 
     fn bytes(&self) -> u64 {
         match self {
-            Source::Dense { matrix, .. } => size_of_val(matrix.data()) as u64,
+            Source::Dense { matrix, .. } => matrix.bytes(),
             Source::Sparse(matrix) => matrix.bytes() as u64,
             Source::Identity => 0,
         }
@@ -61,7 +61,7 @@ impl Program {
     }
 
     /// The columns of every value, when the input has so many.
-    fn widths(&self, columns: usize) -> Vec<usize> {
+    pub(super) fn widths(&self, columns: usize) -> Vec<usize> {
         let mut widths = vec![columns];
         for step in &self.steps {
             let width = match &step.action {
@@ -75,13 +75,12 @@ impl Program {
     }
 
     /// What one step costs: its flops and the bytes of its operands and its result.
-    fn count_step(&self, step: &Step, width: usize, widths: &[usize]) -> Count {
+    pub(super) fn count_step(&self, step: &Step, width: usize, widths: &[usize]) -> Count {
         let (rows, columns) = (step.rows as u64, width as u64);
         let (product_flops, matrix_bytes) = match &step.action {
             Action::Sparse { matrix, .. } => (2 * matrix.nonzeros() as u64 * columns, matrix.bytes() as u64),
             Action::Dense { matrix, .. } | Action::Project { matrix, .. } => {
-                let entries = matrix.data().len() as u64;
-                (2 * entries * columns, entries * size_of::<f32>() as u64)
+                (2 * matrix.bytes() / size_of::<f32>() as u64 * columns, matrix.bytes())
             }
             Action::ColumnSums { input } => (self.rows(*input) as u64 * columns, 0),
             Action::Combine { terms, .. } => (2 * terms.len() as u64 * rows * columns, 0),

@@ -1,8 +1,11 @@
 //! A program, one line a step.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write as _};
 
 use super::program::{Action, Epilogue, Program, SparseRole, Step, Term, Value};
+
+/// How a value is spelled where a step reads it.
+pub(super) type Spelling<'a> = &'a dyn Fn(Value) -> String;
 
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -10,18 +13,6 @@ impl Display for Value {
             Value::INPUT => f.write_str("G"),
             Value(number) => write!(f, "v{number}"),
         }
-    }
-}
-
-impl Display for Term {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if self.coefficient != 1.0 {
-            write!(f, "{}·", self.coefficient)?;
-        }
-        if let Some(diagonal) = &self.diagonal {
-            write!(f, "{}·", diagonal.name)?;
-        }
-        write!(f, "{}", self.value)
     }
 }
 
@@ -45,75 +36,70 @@ impl Action {
             Action::Beside { .. } => "beside",
         }
     }
+
+    /// True when what the step makes reads as a sum.
+    pub(super) fn is_sum(&self) -> bool {
+        let is_added_to = self.epilogue().is_some_and(|epilogue| epilogue.add.is_some());
+        is_added_to || matches!(self, Action::Combine { terms, .. } if terms.len() > 1)
+    }
+
+    /// What the step computes, with values spelled as given.
+    pub(super) fn formula(&self, spell: Spelling<'_>) -> String {
+        let mut text = self.epilogue().map(scaling).unwrap_or_default();
+        // Writing to a String cannot fail.
+        let _ = match self {
+            Action::Sparse { name, right, input, .. } => {
+                let right = right.as_ref().map_or(String::new(), |right| format!("{}·", right.name));
+                write!(text, "{name}·{right}{}", spell(*input))
+            }
+            Action::Dense { name, input, .. } | Action::Project { name, input, .. } => {
+                write!(text, "{name}·{}", spell(*input))
+            }
+            Action::ColumnSums { input } => write!(text, "1ᵀ·{}", spell(*input)),
+            Action::Spread { input, .. } => text.write_str(&spell(*input)),
+            Action::RankOne { input, .. } => write!(text, "1·{}", spell(*input)),
+            Action::Combine { terms, .. } if terms.is_empty() => text.write_str("0"),
+            Action::Combine { terms, .. } => {
+                let terms: Vec<String> = terms.iter().map(|term| spelled(term, spell)).collect();
+                text.write_str(&terms.join(" + "))
+            }
+            Action::Arrange { pieces } => {
+                let piece = |piece: &super::program::Piece| {
+                    format!("{}[{}..{}]", spell(piece.value), piece.first_row, piece.first_row + piece.rows)
+                };
+                text.write_str(&pieces.iter().map(piece).collect::<Vec<_>>().join("; "))
+            }
+            Action::Stored { name, .. } => text.write_str(name),
+            Action::Beside { values } => {
+                let values: Vec<String> = values.iter().map(|value| spell(*value)).collect();
+                write!(text, "[{}]", values.join(", "))
+            }
+        };
+        if let Some(add) = self.epilogue().and_then(|epilogue| epilogue.add.as_ref()) {
+            let _ = write!(text, " + {}", spelled(add, spell));
+        }
+        text
+    }
 }
 
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", self.action.verb())?;
-        match &self.action {
-            Action::Sparse { name, right, input, epilogue, .. } => {
-                write_scaling(epilogue, f)?;
-                write!(f, "{name}·")?;
-                if let Some(right) = right {
-                    write!(f, "{}·", right.name)?;
-                }
-                write!(f, "{input}")?;
-                write_add(epilogue, f)
-            }
-            Action::Dense { name, input, epilogue, .. } => {
-                write_scaling(epilogue, f)?;
-                write!(f, "{name}·{input}")?;
-                write_add(epilogue, f)
-            }
-            Action::Project { name, input, .. } => write!(f, "{name}·{input}"),
-            Action::ColumnSums { input } => write!(f, "1ᵀ·{input}"),
-            Action::Spread { input, epilogue } => {
-                write_scaling(epilogue, f)?;
-                write!(f, "{input}")?;
-                write_add(epilogue, f)
-            }
-            Action::RankOne { input, epilogue } => {
-                write_scaling(epilogue, f)?;
-                write!(f, "1·{input}")?;
-                write_add(epilogue, f)
-            }
-            Action::Combine { terms, .. } => {
-                for (position, term) in terms.iter().enumerate() {
-                    write!(f, "{}{term}", if position > 0 { " + " } else { "" })?;
-                }
-                if terms.is_empty() { f.write_str("0") } else { Ok(()) }
-            }
-            Action::Arrange { pieces } => {
-                for (position, piece) in pieces.iter().enumerate() {
-                    let separator = if position > 0 { "; " } else { "" };
-                    write!(f, "{separator}{}[{}..{}]", piece.value, piece.first_row, piece.first_row + piece.rows)?;
-                }
-                Ok(())
-            }
-            Action::Stored { name, .. } => f.write_str(name),
-            Action::Beside { values } => {
-                let values: Vec<String> = values.iter().map(Value::to_string).collect();
-                write!(f, "[{}]", values.join(", "))
-            }
-        }
+        write!(f, "{} {}", self.action.verb(), self.action.formula(&|value| value.to_string()))
     }
 }
 
-fn write_scaling(epilogue: &Epilogue, f: &mut Formatter<'_>) -> fmt::Result {
-    if epilogue.alpha != 1.0 {
-        write!(f, "{}·", epilogue.alpha)?;
-    }
-    match &epilogue.left {
-        None => Ok(()),
-        Some(left) => write!(f, "{}·", left.name),
-    }
+fn spelled(term: &Term, spell: Spelling<'_>) -> String {
+    let diagonal = term.diagonal.as_ref().map_or(String::new(), |diagonal| format!("{}·", diagonal.name));
+    format!("{}{diagonal}{}", factor(term.coefficient), spell(term.value))
 }
 
-fn write_add(epilogue: &Epilogue, f: &mut Formatter<'_>) -> fmt::Result {
-    match &epilogue.add {
-        None => Ok(()),
-        Some(add) => write!(f, " + {add}"),
-    }
+fn scaling(epilogue: &Epilogue) -> String {
+    let left = epilogue.left.as_ref().map_or(String::new(), |left| format!("{}·", left.name));
+    factor(epilogue.alpha) + &left
+}
+
+fn factor(coefficient: f64) -> String {
+    if coefficient == 1.0 { String::new() } else { format!("{coefficient}·") }
 }
 
 impl Display for Program {

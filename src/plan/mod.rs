@@ -19,15 +19,21 @@
 
 mod algebra;
 mod compile;
-mod count;
+pub mod cost;
+pub(crate) mod count;
 mod display;
+mod draw;
 mod effort;
+mod expression;
 mod form;
+pub mod forming;
 mod fuse;
 mod program;
 
 pub use count::Count;
+pub use draw::Drawing;
 pub use effort::Effort;
+pub use expression::Rewritten;
 pub use program::{Action, Diagonal, Epilogue, Piece, Program, Side, Source, SparseRole, Step, Term, Value};
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::graph::Sparse;
 use crate::kernel::Mask;
-use crate::matrix::{Dense, Matrix, Shape};
+use crate::matrix::{Dense, Entries, Matrix, Shape};
 
 /// A panel that a program reads or makes. Value 0 is its input; step `i` makes value `i + 1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -48,12 +48,12 @@ pub struct Diagonal {
     /// What the matrix is called.
     pub name: Arc<str>,
     /// Its entries.
-    pub values: Arc<[f32]>,
+    pub values: Entries,
 }
 
 impl PartialEq for Diagonal {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.values, &other.values)
+        self.values.is_same(&other.values)
     }
 }
 
@@ -62,7 +62,10 @@ impl Diagonal {
     pub(super) fn times(&self, other: &Diagonal) -> Diagonal {
         Diagonal {
             name: format!("{}·{}", self.name, other.name).into(),
-            values: self.values.iter().zip(other.values.iter()).map(|(a, b)| a * b).collect(),
+            values: Entries::outline(
+                self.values.length(),
+                self.values.iter().zip(other.values.iter()).map(|(a, b)| a * b).collect(),
+            ),
         }
     }
 }
@@ -236,7 +239,15 @@ pub enum Source {
 impl Action {
     /// The values that the step reads, each once.
     pub fn inputs(&self) -> Vec<Value> {
-        let mut values: Vec<Value> = match self {
+        let mut values: Vec<Value> = self.reads().collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// The values that the step reads, as often as it reads them.
+    pub(super) fn reads(&self) -> impl Iterator<Item = Value> {
+        let values: Vec<Value> = match self {
             Action::Sparse { input, .. }
             | Action::Dense { input, .. }
             | Action::Project { input, .. }
@@ -249,10 +260,17 @@ impl Action {
             Action::Stored { .. } => Vec::new(),
             Action::Beside { values } => values.clone(),
         };
-        values.extend(self.epilogue().and_then(|epilogue| epilogue.add.as_ref()).map(|add| add.value));
-        values.sort_unstable();
-        values.dedup();
-        values
+        let add = self.epilogue().and_then(|epilogue| epilogue.add.as_ref()).map(|add| add.value);
+        values.into_iter().chain(add)
+    }
+
+    /// Whether a value is a plain term of the sum that the step makes.
+    pub(super) fn is_sum_of(&self, value: Value) -> bool {
+        let is_plain = |term: &Term| term.value == value && term.is_plain();
+        match self {
+            Action::Combine { terms, .. } => terms.iter().any(is_plain),
+            _ => self.epilogue().and_then(|epilogue| epilogue.add.as_ref()).is_some_and(is_plain),
+        }
     }
 
     /// The epilogue, for the steps that have one.
@@ -264,6 +282,22 @@ impl Action {
             | Action::RankOne { epilogue, .. } => Some(epilogue),
             _ => None,
         }
+    }
+
+    /// The diagonals that the step multiplies with.
+    pub fn diagonals(&self) -> Vec<&Diagonal> {
+        let right = match self {
+            Action::Sparse { right, .. } => right.as_ref(),
+            _ => None,
+        };
+        let terms = match self {
+            Action::Combine { terms, .. } => terms.as_slice(),
+            _ => &[],
+        };
+        let add = self.epilogue().and_then(|epilogue| epilogue.add.as_ref());
+        let left = self.epilogue().and_then(|epilogue| epilogue.left.as_ref());
+        let of_terms = terms.iter().chain(add).filter_map(|term| term.diagonal.as_ref());
+        right.into_iter().chain(left).chain(of_terms).collect()
     }
 
     pub(super) fn epilogue_mut(&mut self) -> Option<&mut Epilogue> {
@@ -341,6 +375,24 @@ impl Program {
     /// The value that is the answer.
     pub fn output(&self) -> Value {
         self.output
+    }
+
+    /// The name of a leaf of which only the size is known, if there is one.
+    pub fn outline(&self) -> Option<&str> {
+        self.steps.iter().find_map(|step| {
+            let is_outline = |diagonal: &&Diagonal| diagonal.values.is_outline();
+            let diagonal = step.action.diagonals().into_iter().find(is_outline).map(|diagonal| &*diagonal.name);
+            let leaf = match &step.action {
+                Action::Sparse { name, matrix, .. } => matrix.is_outline().then_some(name),
+                Action::Dense { name, matrix, .. } | Action::Project { name, matrix, .. } => {
+                    matrix.is_outline().then_some(name)
+                }
+                Action::Stored { name, source: Source::Dense { matrix, .. } } => matrix.is_outline().then_some(name),
+                Action::Stored { name, source: Source::Sparse(matrix) } => matrix.is_outline().then_some(name),
+                _ => None,
+            };
+            leaf.map(String::as_str).or(diagonal)
+        })
     }
 
     /// Rows of a value.

@@ -1,9 +1,18 @@
 //! How much memory the process took.
 
+use crate::kernel::buffer::release_unused;
+
 /// The most memory that the process has held at once, in bytes; `None` where the system does not tell.
 pub fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     parse(&status)
+}
+
+/// Forgets the peak so far, so that [`peak_bytes`] tells that of what follows. Where the system does not allow it, nothing
+/// happens.
+pub fn reset_peak() {
+    release_unused();
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
 fn parse(status: &str) -> Option<u64> {

@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub mod download;
+pub mod explain;
 pub mod memory;
 pub mod metrics;
 pub mod output;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use super::certificate::Certificate;
 use super::options::{Options, SvdError};
-use crate::engine::{MOST_FORMED_BYTES, Session, Shard};
+use crate::engine::{Session, Shard};
 use crate::kernel::Mask;
 use crate::kernel::factor::FactorError;
 use crate::kernel::small::symmetric_eigen;
-use crate::matrix::{Dense, Kind, Matrix, Shape};
+use crate::matrix::{Dense, Entries, Kind, Matrix, Shape};
 use crate::plan::Program;
 
 /// A short side beyond this is not worth an eigenvalue problem of its size.
@@ -34,7 +34,7 @@ pub(super) struct GramPlan {
 struct Part {
     source: Source,
     /// What the columns are multiplied with.
-    scale: Option<Arc<[f32]>>,
+    scale: Option<Entries>,
 }
 
 enum Source {
@@ -59,7 +59,7 @@ pub(super) struct Spectrum {
 impl GramPlan {
     /// How to sum the Gram matrix of the short side of a matrix up, if it is short enough; programs that this needs are
     /// added to `programs`.
-    pub(super) fn new(matrix: &Matrix, programs: &mut Vec<Arc<Program>>) -> Option<Self> {
+    pub(super) fn new(matrix: &Matrix, programs: &mut Vec<Arc<Program>>, limit: u64) -> Option<Self> {
         let Shape { rows, columns } = matrix.shape();
         let tall = if rows < columns { matrix.t() } else { matrix.clone() };
         let Shape { rows, columns: order } = tall.shape();
@@ -97,7 +97,7 @@ impl GramPlan {
             seen.push(key);
             plan.parts.push(Part { source, scale });
         }
-        if formed_bytes > MOST_FORMED_BYTES {
+        if formed_bytes > limit {
             programs.truncate(before);
             return None;
         }

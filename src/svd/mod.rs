@@ -21,6 +21,7 @@
 //! ```
 
 mod certificate;
+mod demand;
 mod gram;
 mod options;
 mod orthonormal;

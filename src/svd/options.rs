@@ -133,6 +133,20 @@ pub enum SvdError {
         /// Its shape.
         shape: Shape,
     },
+    /// There is not enough memory.
+    #[error("{shape} with rank {rank} takes about {}, and {} may be used: {}", bytes(*needed), bytes(*limit), way_out(*fits))]
+    NoRoom {
+        /// Its shape.
+        shape: Shape,
+        /// What was asked for.
+        rank: usize,
+        /// Bytes that it takes.
+        needed: u64,
+        /// Bytes that it may take.
+        limit: u64,
+        /// The largest rank that fits.
+        fits: Option<usize>,
+    },
     /// The vectors to start from are those of another shape.
     #[error("the vectors to start from are those of a {given} matrix, and this one is {shape}")]
     StartMismatch {
@@ -153,4 +167,26 @@ pub enum SvdError {
     /// The workers failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+}
+
+impl SvdError {
+    /// True when it was asked for something that cannot be, and nothing failed.
+    pub fn is_misuse(&self) -> bool {
+        !matches!(self, Self::NotOrthonormal { .. } | Self::Factor(_) | Self::Engine(_) | Self::StartMismatch { .. })
+    }
+}
+
+/// Bytes for people.
+fn bytes(bytes: u64) -> String {
+    match bytes as f64 {
+        many if many >= 1e9 => format!("{:.1} GB", many / 1e9),
+        some => format!("{:.0} MB", some / 1e6),
+    }
+}
+
+fn way_out(fits: Option<usize>) -> String {
+    match fits {
+        Some(rank) => format!("ask for a rank of at most {rank}, or allow more with --memory"),
+        None => "allow more with --memory, or share the work among more machines".to_owned(),
+    }
 }

@@ -7,8 +7,9 @@ use super::gram::{GramPlan, Spectrum};
 use super::options::{Method, Options, SvdError};
 use super::run::Progress;
 use super::subspace::Tall;
-use crate::engine::Session;
+use crate::engine::{Cluster, Session, with_formed};
 use crate::matrix::{Matrix, Shape};
+use crate::plan::forming::what_to_form;
 use crate::plan::{Program, Side};
 
 /// Residuals up to this, relative to their own σ, are fit to be used unasked.
@@ -25,15 +26,15 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Checks the options against the matrix, and chooses the method if that is left open.
-    pub fn new(matrix: &Matrix, options: &Options) -> Result<Self, SvdError> {
+    /// Checks the options against the matrix and the memory there is, and chooses the method if that is left open.
+    pub fn new(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Self, SvdError> {
         let shape = matrix.shape();
         let block = options.block_columns(shape)?;
         let mut programs =
             [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))).to_vec();
         let gram = match options.method {
             Method::Subspace => None,
-            Method::Gram | Method::Auto => GramPlan::new(matrix, &mut programs),
+            Method::Gram | Method::Auto => GramPlan::new(matrix, &mut programs, cluster.forming_limit()),
         };
         let gram = match options.method {
             Method::Gram if gram.is_none() => return Err(SvdError::NoGram { shape }),
@@ -43,7 +44,23 @@ impl Prepared {
         if gram.is_none() {
             programs.truncate(2);
         }
-        Ok(Self { shape, options: options.clone(), block, programs, gram })
+        let prepared = Self { shape, options: options.clone(), block, programs, gram };
+        cluster.memory.map_or(Ok(()), |limit| prepared.fit_into(limit))?;
+        Ok(prepared)
+    }
+
+    /// The same, with those parts of the matrix written down that are cheaper to multiply by then.
+    pub fn with_parts_formed(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Self, SvdError> {
+        let prepared = Self::new(matrix, options, cluster)?;
+        let limit = cluster.forming_limit();
+        if prepared.is_gram() {
+            return Ok(prepared);
+        }
+        let forming = what_to_form(matrix, prepared.work(), limit);
+        match forming.parts.is_empty() {
+            true => Ok(prepared),
+            false => Self::new(&with_formed(matrix, &forming.parts, cluster)?, options, cluster),
+        }
     }
 
     /// The programs that the workers must have, in this order and before any others.

@@ -78,7 +78,7 @@ pub fn decompose_watched(
     cluster: Cluster,
     progress: Arc<Progress>,
 ) -> Result<Svd, SvdError> {
-    let prepared = Prepared::new(matrix, options)?;
+    let prepared = Prepared::with_parts_formed(matrix, options, cluster)?;
     run(cluster, prepared.programs(), move |session| {
         let triplets = decompose_on(session, &prepared, progress.as_ref())?;
         let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);

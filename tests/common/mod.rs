@@ -343,11 +343,11 @@ pub fn expression(rows: usize, columns: usize, depth: usize, numbers: &mut Numbe
 
 /// One, two and three workers by pointers, two and three by bytes: what every distributed test runs on.
 pub const CLUSTERS: [Cluster; 5] = [
-    Cluster { workers: 1, transport: Transport::Pointers },
-    Cluster { workers: 2, transport: Transport::Pointers },
-    Cluster { workers: 3, transport: Transport::Pointers },
-    Cluster { workers: 2, transport: Transport::Bytes },
-    Cluster { workers: 3, transport: Transport::Bytes },
+    Cluster::threads(1),
+    Cluster::threads(2),
+    Cluster::threads(3),
+    Cluster { transport: Transport::Bytes, ..Cluster::threads(2) },
+    Cluster { transport: Transport::Bytes, ..Cluster::threads(3) },
 ];
 
 /// Runs `work`, and fails instead of hanging when it takes longer than a minute.
@@ -363,7 +363,7 @@ pub fn within_a_minute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
 
 /// Checks that every worker keeps its own rows of a decomposition, and that they are those of the whole.
 pub fn assert_shards_of(matrix: &Matrix, options: &svd::Options, cluster: Cluster, whole: Svd) {
-    let prepared = Prepared::new(matrix, options).unwrap();
+    let prepared = Prepared::with_parts_formed(matrix, options, cluster).unwrap();
     let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {
         let triplets = decompose_on(session, &prepared, &|_, _, _| ())?;
         for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {

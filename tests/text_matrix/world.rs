@@ -16,7 +16,7 @@ impl World {
         for (name, columns) in [("A", 2), ("B", 2), ("C", 2), ("X", 3)] {
             world.add(name, Value::Matrix(dense(name, 2, columns)));
         }
-        world.add("d", Value::Vector(Vector { name: "D".to_owned(), values: [4.0, 16.0].into() }));
+        world.add("d", Value::Vector(Vector { name: "D".to_owned(), values: vec![4.0, 16.0].into() }));
         world.add("s", Value::Indices([1, 0, 1].into()));
         world.add("far", Value::Indices([0, 7].into()));
         world.add("k", Value::Number(2.0));

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::cli::Error;
 use crate::dataset::UNLABELLED;
-use crate::engine::{Cluster, MOST_FORMED_BYTES, bytes_to_form, form};
+use crate::engine::{Cluster, form};
 use crate::finetune::network::{self, Problem};
 use crate::matrix::{Dense, Kind, Matrix};
 use crate::model::classifier::{self, Design, Scoring};
 use crate::model::features::{FeatureError, with_embedding};
 use crate::model::propagation::Propagation;
+use crate::plan::forming::bytes_to_form;
 use crate::report::saved::{SavedModel, Weights};
 
 /// X as a classifier takes it: reduced, and with embeddings beside it.
@@ -65,7 +66,7 @@ pub(super) fn scores(model: &SavedModel, nodes: &Nodes<'_>, cluster: Cluster) ->
 pub(super) fn problem(nodes: &Nodes<'_>, valid: Vec<u32>, cluster: Cluster) -> Result<Problem, Error> {
     let features = match nodes.features.kind() {
         Kind::Dense { data, mask: None, .. } => data.clone(),
-        _ if bytes_to_form(nodes.features) > MOST_FORMED_BYTES => {
+        _ if bytes_to_form(nodes.features) > cluster.forming_limit() => {
             let shape = nodes.features.shape();
             return Err(Error::TooManyFeatures { rows: shape.rows, columns: shape.columns });
         }

@@ -156,7 +156,8 @@ impl Runner<'_> {
             Some(examples) => examples,
             None => {
                 let design = self.design(features);
-                let stated = Examples::new(&design, self.data.labels(), learn, classes, options.rows, cluster)?;
+                let stated =
+                    Examples::new(&design, self.data.labels(), learn, classes, &self.task.classifier, cluster)?;
                 examples.insert(stated)
             }
         };

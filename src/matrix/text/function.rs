@@ -48,8 +48,8 @@ pub(super) fn call(
         }
         ("diag", [vector]) => {
             let entries = evaluator.vector(vector)?;
-            let (name, values) = (&entries.name, entries.values.to_vec());
-            evaluator.make(format!("diag {name}"), &[], &vector.span, || Matrix::diagonal(name, values))
+            let (name, values) = (&entries.name, entries.values.clone());
+            evaluator.make(format!("diag {name}"), &[], &vector.span, || Matrix::diagonal_of(name, values))
         }
         ("walk", [step, window]) => {
             let steps = evaluator.matrix(step)?;

@@ -40,12 +40,10 @@ mod evaluate;
 mod function;
 mod hint;
 mod parse;
-mod size;
 mod syntax;
 mod token;
 mod value;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -96,7 +94,7 @@ impl Formula {
     pub fn evaluate(&self, names: &mut dyn Names) -> Result<Matrix, TextError> {
         let fault = |fault| TextError::new(&self.text, fault);
         let matrix = Evaluator::new(names).matrix(&self.root).map_err(fault)?;
-        match size::products(&matrix, &mut HashMap::new()) {
+        match matrix.written_products() {
             0..=MOST_PRODUCTS => Ok(matrix),
             products => Err(fault(Fault::new(self.root.span.clone(), Problem::TooManyProducts { products }))),
         }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::matrix::Matrix;
+use crate::matrix::{Entries, Matrix};
 
 /// What a part of a text stands for.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct Vector {
     /// What the diagonal matrix of it is called; no two vectors of an environment share a name.
     pub name: String,
     /// Its entries.
-    pub values: Arc<[f32]>,
+    pub values: Entries,
 }
 
 impl Vector {
@@ -63,7 +63,7 @@ impl Vector {
     }
 
     fn map(&self, name: String, of: fn(f32) -> f32) -> Self {
-        Self { name, values: self.values.iter().map(|&value| of(value)).collect() }
+        Self { name, values: self.values.map(of) }
     }
 }
 

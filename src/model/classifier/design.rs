@@ -123,7 +123,7 @@ impl Design {
         let once = self.propagation.neighbours()?.try_multiply(&labels)?;
         let mut blocks = vec![once.clone()];
         if steps > 1 {
-            let returned = Matrix::diagonal("diag(ÂZ)", self.propagation.returns())?.try_multiply(&labels)?;
+            let returned = Matrix::diagonal_of("diag(ÂZ)", self.propagation.returns())?.try_multiply(&labels)?;
             blocks.push(average.try_multiply(&once)?.try_subtract(&returned)?);
         }
         Ok(blocks)

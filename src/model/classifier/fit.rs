@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::{ClassifierError, Design, Labels, Options, Rows};
 use crate::dataset::UNLABELLED;
-use crate::engine::{Cluster, MOST_FORMED_BYTES, bytes_to_form, form, run};
+use crate::engine::{Cluster, run, with_formed};
 use crate::kernel::Mask;
-use crate::matrix::{Dense, Matrix};
-use crate::svd::{self, Prepared, Progress, solve_on};
+use crate::matrix::{Dense, Matrix, MatrixError};
+use crate::plan::forming::{bytes_to_form, what_to_form};
+use crate::svd::{self, Method, Prepared, Progress, solve_on};
 
 /// The weights of a linear classifier, and how far to trust them.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,30 +43,44 @@ impl Examples {
         labels: &[u32],
         learn: &[u32],
         classes: usize,
-        rows: Rows,
+        options: &Options,
         cluster: Cluster,
     ) -> Result<Self, ClassifierError> {
         let learn: Vec<u32> = learn.iter().copied().filter(|&node| labels[node as usize] != UNLABELLED).collect();
         if learn.is_empty() {
             return Err(ClassifierError::NoLabels);
         }
-        let all = design.matrix(Some(&Labels::known(labels, &learn, classes)))?;
-        let (matrix, classes_of_rows) = match rows {
+        let known = Labels::known(labels, &learn, classes);
+        let (matrix, classes_of_rows) = match options.rows {
             Rows::Labelled => {
-                let rows: Vec<usize> = learn.iter().map(|&node| node as usize).collect();
-                (all.try_rows(&rows)?, learn.iter().map(|&node| labels[node as usize]).collect())
+                let of_rows = learn.iter().map(|&node| labels[node as usize]).collect();
+                (Self::state(design, &known, Some(&learn))?, of_rows)
             }
             Rows::All => {
                 let mut of_rows = vec![UNLABELLED; labels.len()];
                 learn.iter().for_each(|&node| of_rows[node as usize] = labels[node as usize]);
-                (all, of_rows.into())
+                (Self::state(design, &known, None)?, of_rows.into())
             }
         };
-        let matrix = match bytes_to_form(&matrix) <= MOST_FORMED_BYTES {
-            true => Matrix::dense("M", form(&matrix, cluster)?)?,
-            false => matrix,
+        let parts = match needs_entries(options) && bytes_to_form(&matrix) <= cluster.forming_limit() {
+            true => vec![matrix.clone()],
+            false => {
+                let rank = rank_of(options, learn.len()).min(matrix.shape().smaller_side());
+                let prepared = Prepared::new(&matrix, &svd::Options { rank, ..options.svd.clone() }, cluster)?;
+                what_to_form(&matrix, prepared.work(), cluster.forming_limit()).parts
+            }
         };
+        let matrix = with_formed(&matrix, &parts, cluster)?;
         Ok(Self { design: design.clone(), matrix, classes_of_rows, classes })
+    }
+
+    /// M with known labels, or some rows of it.
+    pub fn state(design: &Design, labels: &Labels, rows: Option<&[u32]>) -> Result<Matrix, MatrixError> {
+        let all = design.matrix(Some(labels))?;
+        match rows {
+            None => Ok(all),
+            Some(rows) => all.try_rows(&rows.iter().map(|&node| node as usize).collect::<Vec<_>>()),
+        }
     }
 
     /// M, below it M without labels, below it copies of M with entries dropped.
@@ -110,9 +125,8 @@ pub fn fit(
         _ => Matrix::try_stacked(&copies)?,
     };
     let labelled = examples.classes_of_rows.iter().filter(|&&class| class != UNLABELLED).count();
-    let rank = options.rank.unwrap_or_else(|| default_rank(labelled * copies.len()));
-    let rank = rank.min(matrix.shape().smaller_side());
-    let prepared = Prepared::new(&matrix, &svd::Options { rank, ..options.svd.clone() })?;
+    let rank = rank_of(options, labelled * copies.len()).min(matrix.shape().smaller_side());
+    let prepared = Prepared::new(&matrix, &svd::Options { rank, ..options.svd.clone() }, cluster)?;
     let targets = examples.targets(options).repeat(copies.len());
     let targets = Arc::new(Dense::new(matrix.shape().rows, examples.classes, targets)?);
     let cut = options.cut;
@@ -129,8 +143,19 @@ pub fn fit(
     })
 }
 
-/// The rank unless something else is asked for, which the paper's figures have: 100, but with few rows to learn from 24 less than those, so that the last
+/// Whether the rows of M must be written down to be fitted to: to drop some of their entries, or to sum their Gram matrix up
+/// for every stage.
+pub fn needs_entries(options: &Options) -> bool {
+    options.dropout_copies > 0 || options.svd.method != Method::Subspace
+}
+
+/// The rank to fit so many labelled rows with.
+pub fn rank_of(options: &Options, rows: usize) -> usize {
+    options.rank.unwrap_or_else(|| default_rank(rows))
+}
+
+/// The rank that the paper's figures have: 100, but with few rows to learn from 24 less than those, so that the last
 /// directions, which are mostly noise, stay out.
-pub fn default_rank(rows: usize) -> usize {
+fn default_rank(rows: usize) -> usize {
     rows.saturating_sub(24).max(rows / 2).clamp(1, 100)
 }

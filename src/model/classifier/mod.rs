@@ -8,7 +8,7 @@ mod fit;
 mod score;
 
 pub use design::{Design, Labels};
-pub use fit::{Examples, Fitted, default_rank, fit};
+pub use fit::{Examples, Fitted, fit, needs_entries, rank_of};
 pub use score::{Scoring, probabilities, score};
 
 use crate::engine::EngineError;

@@ -1,7 +1,6 @@
 //! From steps to nodes.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::words::{Word, Words};
 use super::{Algebra, Entry, Letter, Node, Sum, add_entry};
@@ -35,7 +34,7 @@ impl Algebra {
 }
 
 fn address(diagonal: &Diagonal) -> usize {
-    Arc::as_ptr(&diagonal.values).cast::<f32>().addr()
+    diagonal.values.as_ptr().addr()
 }
 
 struct Builder<'a> {

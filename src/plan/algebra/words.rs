@@ -56,7 +56,8 @@ impl Words {
         let mut hasher = DefaultHasher::new();
         own.hash(&mut hasher);
         let alike = self.by_content.entry(hasher.finish()).or_default();
-        let known = alike.iter().copied().find(|&factor| bits(&self.factors[factor]) == own);
+        let is_same = |other: &Diagonal| other.values.length() == diagonal.values.length() && bits(other) == own;
+        let known = alike.iter().copied().find(|&factor| is_same(&self.factors[factor]));
         let factor = known.unwrap_or_else(|| {
             alike.push(self.factors.len());
             self.factors.push(diagonal.clone());
@@ -116,7 +117,7 @@ impl Words {
         let key = (one.min(other), one.max(other));
         let [one, other] = [one, other].map(|factor| &self.factors[factor].values);
         let is_one = |(a, b): (&f32, &f32)| (a * b - 1.0).abs() <= ROUNDING;
-        let multiply_to_one = || one.len() == other.len() && one.iter().zip(other.iter()).all(is_one);
+        let multiply_to_one = || one.length() == other.length() && one.iter().zip(other.iter()).all(is_one);
         *self.is_inverse.entry(key).or_insert_with(multiply_to_one)
     }
 }

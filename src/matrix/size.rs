@@ -2,10 +2,17 @@
 
 use std::collections::HashMap;
 
-use crate::matrix::{Kind, Matrix};
+use super::{Kind, Matrix};
 
-/// How many products with leaves a multiplication takes if nothing is shared: powers of powers multiply.
-pub(super) fn products(matrix: &Matrix, known: &mut HashMap<usize, u64>) -> u64 {
+impl Matrix {
+    /// How many products with leaves a multiplication takes if nothing is shared: powers of powers multiply. Polynomials
+    /// count by Horner's rule.
+    pub fn written_products(&self) -> u64 {
+        products(self, &mut HashMap::new())
+    }
+}
+
+fn products(matrix: &Matrix, known: &mut HashMap<usize, u64>) -> u64 {
     if let Some(&count) = known.get(&matrix.identity_key()) {
         return count;
     }

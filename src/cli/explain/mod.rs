@@ -1,0 +1,133 @@
+//! `isvd-dist explain`: the plan of an experiment, and what it takes, before it is run.
+
+mod stage;
+mod subjects;
+
+use std::sync::Arc;
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
+
+use super::arguments::{What, worker_count};
+use super::request::{all_threads, data_folder};
+use super::{Error, memory, print_text};
+use crate::engine::{Cluster, measure_rates};
+use crate::plan::cost::{Machine, Rates};
+use crate::plan::{Drawing, Program};
+use crate::report::explain::Explanation;
+use stage::{Planned, plan_stage};
+use subjects::{Sizes, Subjects};
+
+/// More processes than this is a slip of the finger.
+const MOST_PROCESSES: u64 = 65536;
+
+/// Show how a matrix will be multiplied by, and what that takes.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Explain {
+    /// What to compute
+    #[command(flatten)]
+    pub what: What,
+
+    /// How many worker threads each process has [default: all threads of this machine]
+    #[arg(long, value_name = "N", value_parser = worker_count())]
+    pub workers: Option<usize>,
+
+    /// How many processes, each on a machine like this one
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_PROCESSES))]
+    pub processes: usize,
+
+    /// The most memory that a process may use, such as 64GB [default: three quarters of what this machine has]
+    #[arg(long, value_name = "BYTES", value_parser = memory::parse)]
+    pub memory: Option<u64>,
+
+    /// The size of the graph
+    #[command(flatten)]
+    pub sizes: Sizes,
+
+    /// Print a drawing of the plan instead
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    pub graph: Option<Language>,
+
+    /// Multiply a random panel once by the matrix and once by its transpose, and set what it took beside the estimates
+    #[arg(long, conflicts_with_all = ["nodes", "edges", "processes", "graph"])]
+    pub analyze: bool,
+
+    /// Print everything as JSON
+    #[arg(long, conflicts_with = "graph")]
+    pub json: bool,
+}
+
+/// In which language a plan is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// Graphviz.
+    Dot,
+    /// Mermaid.
+    Mermaid,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  isvd-dist explain --config demo
+  isvd-dist explain --config demo --analyze
+  isvd-dist explain --config demo --nodes 111059956 --edges 1615685872 --processes 16 --workers 16 --memory 64GB";
+
+impl Explain {
+    /// Plans, and prints the plan.
+    pub fn run(&self) -> Result<(), Error> {
+        let experiment = self.what.experiment()?;
+        let workers = self.workers.unwrap_or_else(all_threads);
+        let limit = self.memory.or_else(memory::share);
+        let cluster = Cluster { memory: limit, ..Cluster::threads(workers) };
+        let subjects = match self.sizes.given()? {
+            Some(sizes) => Subjects::of_sizes(&experiment, &sizes)?,
+            None => Subjects::of_data(&experiment, data_folder(self.what.data.clone())?.as_deref(), cluster)?,
+        };
+        // As many workers as there are threads show how fast each of them is.
+        let rates = match self.graph {
+            None => measure_rates(Cluster::threads(workers.min(all_threads())))?,
+            Some(_) => Rates::REFERENCE,
+        };
+        let machine = Machine { workers, processes: self.processes, rates };
+        let mut stages = Vec::new();
+        for subject in &subjects.stages {
+            let mut planned = plan_stage(subject, subjects.data_bytes, &machine, cluster)?;
+            if self.analyze {
+                planned.analyze(cluster)?;
+            }
+            stages.push(planned);
+        }
+        if let Some(language) = self.graph {
+            return print_text(draw(language, &stages));
+        }
+        let explanation = Explanation {
+            config: experiment.name,
+            dataset: subjects.dataset,
+            nodes: subjects.nodes,
+            edges: subjects.edges,
+            workers,
+            processes: self.processes,
+            rates: "measured",
+            memory_limit: limit,
+            stages: stages.into_iter().map(|planned| planned.plan).collect(),
+        };
+        match self.json {
+            false => print_text(explanation.to_string()),
+            true => {
+                let text = serde_json::to_string_pretty(&explanation).map_err(|error| Error::Show(error.into()))?;
+                print_text(text + "\n")
+            }
+        }
+    }
+}
+
+fn draw(language: Language, stages: &[Planned]) -> String {
+    let drawing = match language {
+        Language::Dot => Drawing::Dot,
+        Language::Mermaid => Drawing::Mermaid,
+    };
+    let titled: Vec<(String, Arc<Program>)> = stages.iter().flat_map(Planned::titled).collect();
+    drawing.of(titled.iter().map(|(title, program)| (title.as_str(), &**program)))
+}

@@ -1,0 +1,171 @@
+//! The plan of one matrix.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::subjects::Subject;
+use crate::cli::Error;
+use crate::engine::{Cluster, analyze, with_formed};
+use crate::matrix::{Dense, Matrix};
+use crate::plan::cost::{Machine, bytes_of_leaves};
+use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
+use crate::plan::{Effort, Program, Side, Value};
+use crate::report::explain::{Alternative, FormedPart, MemoryPlan, SidePlan, StagePlan, StepPlan};
+use crate::report::memory;
+use crate::svd::{Method, Prepared};
+
+/// The program itself, its threads and their stacks.
+const PROGRAM_BYTES: u64 = 8 << 20;
+/// Products that are measured.
+const ROUNDS: usize = 5;
+/// What takes more products than this when written out is not written out to be counted.
+const MOST_WRITTEN: u64 = 512;
+
+/// A plan, with the programs and the matrix that it is of.
+pub(super) struct Planned {
+    pub(super) plan: StagePlan,
+    matrix: Matrix,
+    parts: Vec<Matrix>,
+    programs: Vec<Arc<Program>>,
+    resident: u64,
+}
+
+/// Plans a stage as a run would.
+pub(super) fn plan_stage(
+    subject: &Subject,
+    data_bytes: u64,
+    machine: &Machine,
+    cluster: Cluster,
+) -> Result<Planned, Error> {
+    let start = Instant::now();
+    let (matrix, options) = (&subject.matrix, &subject.options);
+    // What does not fit is explained, not refused.
+    let roomy = Cluster { memory: None, ..cluster };
+    let limit = cluster.forming_limit();
+    let prepared = Prepared::new(matrix, options, roomy)?;
+    let forming = match subject.is_formed && bytes_to_form(matrix) <= limit {
+        true => Forming { parts: vec![matrix.clone()], bytes: bytes_to_form(matrix), ..Forming::default() },
+        false if prepared.is_gram() => Forming::default(),
+        false => what_to_form(matrix, prepared.work(), limit),
+    };
+    let multiplied = forming.outlined(matrix);
+    let prepared = Prepared::new(&multiplied, options, roomy)?;
+    let planning_ms = start.elapsed().as_secs_f64() * 1e3;
+
+    let (block, work) = (prepared.work().block, prepared.work());
+    let programs = prepared.programs()[..2].to_vec();
+    let sides = [Side::Plain, Side::Transposed].into_iter().zip(&programs);
+    let sides = sides.map(|(side, program)| side_plan(side, program, block, machine)).collect();
+    let demand = prepared.memory(machine);
+    let data = PROGRAM_BYTES + data_bytes / machine.processes as u64;
+    let shape = matrix.shape();
+    let plan = StagePlan {
+        name: subject.stage,
+        matrix: matrix.to_string(),
+        shape: [shape.rows, shape.columns],
+        rank: options.rank,
+        block,
+        method: match prepared.is_gram() {
+            true => "the Gram matrix of the short side".to_owned(),
+            false if options.method == Method::Auto => "subspace iteration".to_owned(),
+            false => "subspace iteration".to_owned(),
+        },
+        formed: forming.parts.iter().map(formed_part).collect(),
+        sides,
+        alternatives: alternatives(&multiplied, block, machine),
+        turns: [work.plain, work.transposed],
+        memory: MemoryPlan {
+            data,
+            matrices: demand.leaves,
+            panels: demand.panels,
+            gathered: demand.gathered,
+            total: data + demand.total(),
+            product: None,
+        },
+        planning_ms,
+    };
+    Ok(Planned { plan, matrix: matrix.clone(), parts: forming.parts, programs, resident: data })
+}
+
+impl Planned {
+    /// Multiplies, and sets what it took beside the estimates.
+    pub(super) fn analyze(&mut self, cluster: Cluster) -> Result<(), Error> {
+        if !self.parts.is_empty() {
+            let formed = with_formed(&self.matrix, &self.parts, cluster)?;
+            let sides = [Side::Plain, Side::Transposed];
+            self.programs = sides.map(|side| Arc::new(Program::compile(&formed, side))).to_vec();
+        }
+        let block = self.plan.block;
+        memory::reset_peak();
+        let measured = analyze(&self.programs, block, ROUNDS, cluster)?;
+        let peak = memory::peak_bytes();
+        for (side, measured) in self.plan.sides.iter_mut().zip(measured) {
+            side.measured = Some(measured.total);
+            side.steps.iter_mut().zip(measured.steps).for_each(|(step, took)| step.measured = Some(took));
+        }
+        let (matrices, diagonals) = bytes_of_leaves(&self.programs);
+        let panels = self.programs.iter().map(|program| program.product_memory(block, &Machine::REFERENCE).panels);
+        let estimated = self.resident + matrices + diagonals + panels.max().unwrap_or(0);
+        self.plan.memory.product = peak.map(|peak| [estimated, peak]);
+        Ok(())
+    }
+
+    /// The programs with titles.
+    pub(super) fn titled(&self) -> Vec<(String, Arc<Program>)> {
+        let title = |(side, program): (&SidePlan, &Arc<Program>)| {
+            (format!("{}: {}", self.plan.name, side.side), program.clone())
+        };
+        self.plan.sides.iter().zip(&self.programs).map(title).collect()
+    }
+}
+
+fn formed_part(part: &Matrix) -> FormedPart {
+    let shape = part.shape();
+    let bytes = Dense::outline(shape.rows, shape.columns).bytes();
+    FormedPart { part: part.to_string(), shape: [shape.rows, shape.columns], bytes }
+}
+
+fn side_plan(side: Side, program: &Program, block: usize, machine: &Machine) -> SidePlan {
+    let rewritten = program.rewritten();
+    let total = program.estimate(block, machine);
+    let steps = program.estimate_steps(block, machine).into_iter().zip(program.steps()).enumerate();
+    let step = |(position, (estimate, step)): (usize, (crate::plan::cost::Estimate, &crate::plan::Step))| StepPlan {
+        value: Value(position + 1).to_string(),
+        step: step.to_string(),
+        flops: estimate.count.flops,
+        bytes: estimate.count.bytes,
+        network_bytes: estimate.network_bytes,
+        seconds: estimate.seconds,
+        measured: None,
+    };
+    SidePlan {
+        side: if side == Side::Plain { "M·G" } else { "Mᵀ·G" },
+        rewritten: rewritten.answer,
+        shared: rewritten.shared,
+        steps: steps.map(step).collect(),
+        sparse_products: program.sparse_products(),
+        flops: total.count.flops,
+        bytes: total.count.bytes,
+        network_bytes: total.network_bytes,
+        seconds: total.seconds + total.before,
+        between: total.before,
+        measured: None,
+    }
+}
+
+/// What less thought would come to.
+fn alternatives(matrix: &Matrix, block: usize, machine: &Machine) -> Vec<Alternative> {
+    let is_countable = matrix.written_products() <= MOST_WRITTEN;
+    let efforts = [("both, shared", Effort::Shared), ("both, written", Effort::Written)];
+    let efforts = efforts.into_iter().filter(|(_, effort)| is_countable || *effort != Effort::Written);
+    let alternative = |(effort, how): (&'static str, Effort)| {
+        let programs = [Side::Plain, Side::Transposed].map(|side| Program::compile_with(matrix, side, how));
+        let seconds = programs.iter().map(|program| program.estimate(block, machine));
+        Alternative {
+            effort,
+            sparse_products: [programs[0].sparse_products(), programs[1].sparse_products()],
+            seconds: seconds.map(|estimate| estimate.seconds + estimate.before).sum(),
+        }
+    };
+    efforts.map(alternative).collect()
+}

@@ -1,0 +1,62 @@
+//! Amounts of memory: as people write them, and what the machine has.
+
+use std::fs;
+
+/// Reads an amount such as `16GB`, `512MiB` or `1.5e9`.
+pub(super) fn parse(text: &str) -> Result<u64, String> {
+    let number_ends = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
+    let (number, unit) = text.split_at(number_ends);
+    let unit = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024f64.powi(2),
+        "gib" => 1024f64.powi(3),
+        "tib" => 1024f64.powi(4),
+        _ => return Err("give an amount such as 16GB, 512MiB or 1.5e9".to_owned()),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if number > 0.0 && number * unit < u64::MAX as f64 => Ok((number * unit) as u64),
+        _ => Err("give an amount above 0, such as 16GB, 512MiB or 1.5e9".to_owned()),
+    }
+}
+
+/// Three quarters of what the machine has, or of what its container may use; `None` where the system does not tell.
+pub(super) fn share() -> Option<u64> {
+    let read = |path: &str| fs::read_to_string(path).ok();
+    let installed = read("/proc/meminfo").and_then(|text| total(&text));
+    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let allowed = limits.iter().filter_map(|path| read(path)?.trim().parse().ok());
+    allowed.chain(installed).min().map(|bytes: u64| bytes / 4 * 3)
+}
+
+fn total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_as_people_write_them() {
+        let amounts = [("16GB", 16_000_000_000), ("512 MiB", 512 << 20), ("1.5e9", 1_500_000_000), ("7k", 7000)];
+        for (text, bytes) in amounts {
+            assert_eq!(parse(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "GB", "-1GB", "0", "many", "1e30", "5 apples", "nan", "1e999"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_total_is_found_among_other_lines() {
+        assert_eq!(total("MemTotal:       24 kB\nMemFree: 3 kB\n"), Some(24 * 1024));
+        assert_eq!(total("MemFree: 3 kB\n"), None);
+    }
+}

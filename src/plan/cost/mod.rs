@@ -1,0 +1,173 @@
+//! What a program takes: time, memory and traffic, estimated from shapes and non-zeros.
+//!
+//! Flops alone do not tell: a dense product does eight times as many of them in a second as a sparse one, and adding panels
+//! up is bound by memory. So every step is estimated in seconds, from the [`Rates`] of the machine.
+
+mod memory;
+mod rates;
+
+pub use memory::{Memory, bytes_of_leaves};
+pub use rates::Rates;
+
+use super::count::{Count, panel_bytes};
+use super::program::{Action, Program, SparseRole, Step, Value};
+use crate::graph::{Sparse, Tiling};
+use crate::kernel::panel::stride;
+
+/// A strip whose rows take no more than this is picked from a nearby cache.
+pub const NEAR_BYTES: f64 = (1u64 << 20) as f64;
+/// What the rows of the widest strip take.
+const FAR_BYTES: f64 = (8u64 << 20) as f64;
+/// Columns that a product takes at a time.
+const BLOCK: usize = 64;
+/// What it takes to find a non-zero, in columns of work.
+const INDEX_COLUMNS: usize = 4;
+/// Seconds to start on a row of a cell.
+const RUN: f64 = 8e-9;
+/// How often sums of tiles are gone over: made, filled, added up.
+const SUM_PASSES: f64 = 4.0;
+/// Seconds of a step that has next to nothing to do.
+const CALL: f64 = 5e-6;
+
+/// Who is to do the work: so many processes of so many workers each, all as fast as the rates say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Machine {
+    /// Workers of a process.
+    pub workers: usize,
+    /// Processes, each on a machine of its own.
+    pub processes: usize,
+    /// How fast they are.
+    pub rates: Rates,
+}
+
+impl Machine {
+    /// One worker at the reference rates: what plans are chosen by.
+    pub const REFERENCE: Machine = Machine { workers: 1, processes: 1, rates: Rates::REFERENCE };
+
+    fn everybody(&self) -> f64 {
+        (self.workers * self.processes) as f64
+    }
+}
+
+/// What a step or a program is estimated to take.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Estimate {
+    /// Seconds that every worker computes.
+    pub seconds: f64,
+    /// Seconds that pass before the step can start: blocks cross the network, and workers take turns.
+    pub before: f64,
+    /// Flops and bytes, all workers together.
+    pub count: Count,
+    /// Bytes that cross the network, all processes together.
+    pub network_bytes: u64,
+}
+
+impl Program {
+    /// What each step is estimated to take on a panel of so many columns.
+    pub fn estimate_steps(&self, columns: usize, machine: &Machine) -> Vec<Estimate> {
+        let widths = self.widths(columns);
+        let mut is_gathered = vec![false; widths.len()];
+        let estimate = |(position, step): (usize, &Step)| {
+            let count = self.count_step(step, widths[position + 1], &widths);
+            // A panel is gathered once, however many steps read it.
+            let gathered = step.action.gathered().into_iter();
+            let gathered = gathered.filter(|value| !std::mem::replace(&mut is_gathered[value.0], true));
+            let panels: u64 = gathered.map(|value| panel_bytes(self.rows(value), widths[value.0])).sum();
+            let others = machine.processes as u64 - 1;
+            let sums = match step.action.is_reduced() {
+                true => 2 * (step.rows * widths[position + 1] * size_of::<f64>()) as u64,
+                false => 0,
+            };
+            let network_bytes = others * (panels + sums);
+            // Every process sends its share to all others, and receives theirs, at the same time.
+            let on_the_way = network_bytes as f64 / machine.processes as f64 / machine.rates.network;
+            Estimate {
+                seconds: CALL + self.work(step, position, &widths, &count, machine) / machine.everybody(),
+                before: machine.rates.turn + on_the_way,
+                count,
+                network_bytes,
+            }
+        };
+        self.steps.iter().enumerate().map(estimate).collect()
+    }
+
+    /// What the whole program is estimated to take.
+    pub fn estimate(&self, columns: usize, machine: &Machine) -> Estimate {
+        let mut total = Estimate { count: self.count(columns), ..Estimate::default() };
+        for step in self.estimate_steps(columns, machine) {
+            total.seconds += step.seconds;
+            total.before += step.before;
+            total.network_bytes += step.network_bytes;
+        }
+        total
+    }
+
+    /// Seconds of work, if one worker did all of it at the pace that each of them has.
+    fn work(&self, step: &Step, position: usize, widths: &[usize], count: &Count, machine: &Machine) -> f64 {
+        let rates = &machine.rates;
+        let width = widths[position + 1];
+        let moving = |bytes: u64| {
+            let is_near = bytes as f64 / machine.everybody() <= NEAR_BYTES;
+            bytes as f64 / if is_near { rates.near } else { rates.far }
+        };
+        match &step.action {
+            Action::Sparse { role: SparseRole::Multiply, matrix, .. } => {
+                let blocks = width.div_ceil(BLOCK);
+                let columns = stride(width) + INDEX_COLUMNS * blocks;
+                let flops = 2.0 * matrix.nonzeros() as f64 * columns as f64;
+                let runs = matrix.rows().min(matrix.nonzeros()) * matrix.strips() * blocks;
+                // The result goes by once a strip; the first time is among the bytes of the step.
+                let again = 2 * (matrix.strips() as u64 - 1) * panel_bytes(step.rows, width);
+                let joined = 2.0 * joined_bytes(matrix, width, machine) as f64 / rates.far * machine.everybody();
+                flops / picking_rate(matrix, width, rates)
+                    + joined
+                    + RUN * runs.min(matrix.nonzeros() * blocks) as f64
+                    + moving(count.bytes - matrix.bytes() as u64)
+                    + again as f64 / rates.far
+            }
+            Action::Dense { matrix, input, .. } => {
+                // Everybody reads all of the panel, and first puts the parts of it together.
+                let panel = panel_bytes(self.rows(*input), width) as f64;
+                let passes = if machine.workers > 1 { 3.0 } else { 1.0 };
+                let own = (count.flops as f64 / rates.dense).max(matrix.bytes() as f64 / rates.far);
+                own + passes * panel / rates.far * machine.everybody()
+            }
+            Action::Project { matrix, .. } => {
+                // Every tile has sums of its own, of 64 bits, which are then added up.
+                let tiles = Tiling::new(matrix.rows()).count();
+                let sums = (tiles * matrix.columns() * width * size_of::<f64>()) as f64;
+                let own = (count.flops as f64 / rates.dense).max(matrix.bytes() as f64 / rates.far);
+                own + SUM_PASSES * sums / rates.far
+            }
+            Action::ColumnSums { .. } => 2.0 * moving(count.bytes),
+            // A row is written, and then finished.
+            Action::RankOne { .. } | Action::Spread { .. } => 2.0 * moving(count.bytes),
+            _ => moving(count.bytes),
+        }
+    }
+}
+
+impl Action {
+    /// The values of which a step reads rows of others.
+    pub fn gathered(&self) -> Vec<Value> {
+        match self {
+            Action::Sparse { input, .. } | Action::Dense { input, .. } => vec![*input],
+            Action::Arrange { pieces } => pieces.iter().map(|piece| piece.value).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Bytes that every worker copies to have the rows of each strip in one piece: strips that rows of several workers fall
+/// into, of which there are no more than workers.
+pub(super) fn joined_bytes(matrix: &Sparse, width: usize, machine: &Machine) -> u64 {
+    let others = (machine.workers * machine.processes - 1).min(matrix.strips());
+    others as u64 * panel_bytes(matrix.strip_range(0).len(), width)
+}
+
+/// Flops a second of a sparse product, from how far away the rows are that it picks.
+fn picking_rate(matrix: &Sparse, width: usize, rates: &Rates) -> f64 {
+    let bytes = matrix.strip_range(0).len() * stride(width).min(BLOCK) * size_of::<f32>();
+    let distance = (bytes as f64 / NEAR_BYTES).max(1.0).ln() / (FAR_BYTES / NEAR_BYTES).ln();
+    rates.sparse_near * (rates.sparse_far / rates.sparse_near).powf(distance.min(1.0))
+}

@@ -1,0 +1,142 @@
+//! What `explain` tells: how a matrix is multiplied by, and what that takes.
+
+use serde::Serialize;
+
+mod text;
+
+/// Everything that is to be said of an experiment before it is run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explanation {
+    /// The name of the config.
+    pub config: String,
+    /// The dataset; none if only sizes were given.
+    pub dataset: Option<String>,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How many edges.
+    pub edges: usize,
+    /// Workers of each process.
+    pub workers: usize,
+    /// How many processes.
+    pub processes: usize,
+    /// Where the rates come from: `"measured"` on this machine, or `"reference"`.
+    pub rates: &'static str,
+    /// Bytes that a process may hold, if there is a limit.
+    pub memory_limit: Option<u64>,
+    /// One for every matrix that is decomposed.
+    pub stages: Vec<StagePlan>,
+}
+
+/// How one matrix is decomposed.
+#[derive(Debug, Clone, Serialize)]
+pub struct StagePlan {
+    /// Of which stage.
+    pub name: &'static str,
+    /// The matrix as it was stated.
+    pub matrix: String,
+    /// Rows and columns.
+    pub shape: [usize; 2],
+    /// Singular triplets asked for.
+    pub rank: usize,
+    /// Columns of a panel.
+    pub block: usize,
+    /// How the triplets are found.
+    pub method: String,
+    /// Parts that are written down first.
+    pub formed: Vec<FormedPart>,
+    /// Multiplications by the matrix and by its transpose.
+    pub sides: Vec<SidePlan>,
+    /// The same without the planner.
+    pub alternatives: Vec<Alternative>,
+    /// At most so many products with each side.
+    pub turns: [usize; 2],
+    /// Bytes that each process holds at the peak.
+    pub memory: MemoryPlan,
+    /// Milliseconds that planning took.
+    pub planning_ms: f64,
+}
+
+/// A part of a matrix that is written down first.
+#[derive(Debug, Clone, Serialize)]
+pub struct FormedPart {
+    /// What it is.
+    pub part: String,
+    /// Rows and columns.
+    pub shape: [usize; 2],
+    /// Bytes that it takes.
+    pub bytes: u64,
+}
+
+/// How a panel is multiplied by a matrix, or by its transpose.
+#[derive(Debug, Clone, Serialize)]
+pub struct SidePlan {
+    /// What is computed: `"M·G"` or `"Mᵀ·G"`.
+    pub side: &'static str,
+    /// As one expression.
+    pub rewritten: String,
+    /// Names in it, and what they stand for.
+    pub shared: Vec<(String, String)>,
+    /// Step by step.
+    pub steps: Vec<StepPlan>,
+    /// Products with stored sparse matrices.
+    pub sparse_products: usize,
+    /// Additions and multiplications.
+    pub flops: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// Bytes that cross the network.
+    pub network_bytes: u64,
+    /// Seconds estimated.
+    pub seconds: f64,
+    /// Seconds between the steps, part of the above.
+    pub between: f64,
+    /// Seconds measured.
+    pub measured: Option<f64>,
+}
+
+/// One step.
+#[derive(Debug, Clone, Serialize)]
+pub struct StepPlan {
+    /// What it makes.
+    pub value: String,
+    /// How.
+    pub step: String,
+    /// Additions and multiplications.
+    pub flops: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// Bytes that cross the network before it.
+    pub network_bytes: u64,
+    /// Seconds estimated.
+    pub seconds: f64,
+    /// Seconds measured.
+    pub measured: Option<f64>,
+}
+
+/// What a multiplication would take with less thought.
+#[derive(Debug, Clone, Serialize)]
+pub struct Alternative {
+    /// How much thought.
+    pub effort: &'static str,
+    /// Sparse products by the matrix and by its transpose.
+    pub sparse_products: [usize; 2],
+    /// Seconds of both.
+    pub seconds: f64,
+}
+
+/// Bytes that each process holds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct MemoryPlan {
+    /// The program, edges and features as they were read.
+    pub data: u64,
+    /// Its rows of stored matrices, and diagonals.
+    pub matrices: u64,
+    /// Its rows of panels.
+    pub panels: u64,
+    /// Rows of other processes.
+    pub gathered: u64,
+    /// All of it, at the peak of the run.
+    pub total: u64,
+    /// The peak while the products were measured: estimated, and measured.
+    pub product: Option<[u64; 2]>,
+}
