@@ -191,6 +191,7 @@ fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigE
         oversample: entries.count(&keys::OVERSAMPLE, 0..=u32::MAX)?,
         iterations: entries.count(&keys::ITERATIONS, 0..=u32::MAX)?.unwrap_or(svd::DEFAULT_ITERATIONS),
         tolerance: entries.number(&keys::TOLERANCE, |tolerance| tolerance > 0.0)?,
+        basis: entries.count(&keys::BASIS, 1..=u32::MAX)?,
         seed,
         method: entries.choice(&keys::METHOD, scalar::METHOD)?.unwrap_or_default(),
         orthonormalize: entries.choice(&keys::ORTHONORMALIZE, scalar::ORTHONORMALIZE)?.unwrap_or_default(),

@@ -67,6 +67,7 @@ pub const KEYS: &[Key] = &[
     ITERATIONS,
     TOLERANCE,
     METHOD,
+    BASIS,
     ORTHONORMALIZE,
     KERNEL,
     LEARNING_RATE,
@@ -281,7 +282,7 @@ pub(super) const OVERSAMPLE: Key = Key {
 };
 pub(super) const ITERATIONS: Key = Key {
     path: "embedding.iterations",
-    about: "how many iterations to make at most",
+    about: "how many iterations to make at most; for \"krylov\", as many columns as these would multiply by",
     accepts: "a whole number from 0 to 4294967295",
     default: || Some(svd::DEFAULT_ITERATIONS.to_string()),
 };
@@ -293,13 +294,21 @@ pub(super) const TOLERANCE: Key = Key {
 };
 pub(super) const METHOD: Key = Key {
     path: "embedding.method",
-    about: "the algorithm",
-    accepts: "\"subspace\", \"gram\" or \"auto\"",
+    about: "the algorithm: \"subspace\" iterates on one block, \"krylov\" keeps every block and needs fewer products, \"gram\" \
+            takes the Gram matrix of the short side, \"auto\" chooses",
+    accepts: "\"subspace\", \"krylov\", \"gram\" or \"auto\"",
     default: || scalar::name_of(scalar::METHOD, svd::Method::default()),
+};
+pub(super) const BASIS: Key = Key {
+    path: "embedding.basis",
+    about: "the most columns that \"krylov\" keeps on each side before it goes on from the best of them; at least the rank and \
+            two blocks",
+    accepts: "a whole number from 1 to 4294967295",
+    default: || Some("4 · rank + 112".to_owned()),
 };
 pub(super) const ORTHONORMALIZE: Key = Key {
     path: "embedding.orthonormalize",
-    about: "how a basis is made orthonormal",
+    about: "how a basis is made orthonormal; \"krylov\" always goes by Gram matrices",
     accepts: "\"cholesky\" or \"qr\"",
     default: || scalar::name_of(scalar::ORTHONORMALIZE, svd::Orthonormalize::default()),
 };

@@ -25,7 +25,7 @@ pub(super) const SELF_LOOPS: Names<SelfLoops> = &[("keep", SelfLoops::Keep), ("d
 pub(super) const KERNEL: Names<()> = &[("gaussian", ())];
 pub(super) const UPDATE_EDGES: Names<()> = &[("valid", ())];
 pub(super) const METHOD: Names<Method> =
-    &[("subspace", Method::Subspace), ("gram", Method::Gram), ("auto", Method::Auto)];
+    &[("subspace", Method::Subspace), ("krylov", Method::Krylov), ("gram", Method::Gram), ("auto", Method::Auto)];
 pub(super) const ROWS: Names<Rows> = &[("labelled", Rows::Labelled), ("all", Rows::All)];
 pub(super) const LEARN_FROM: Names<LearnFrom> =
     &[("train", LearnFrom::Train), ("train+valid", LearnFrom::TrainAndValid)];

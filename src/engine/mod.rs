@@ -14,6 +14,7 @@
 
 mod agreement;
 mod analyze;
+mod blocks;
 mod broadcast;
 mod cluster;
 mod codec;

@@ -18,8 +18,52 @@ const SUM_ROWS: usize = 512;
 /// Scratch space of the products; keep one and use it again.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
+    small: Small,
+    sums: Vec<f32>,
+}
+
+/// A small matrix, laid out for the products of many panels with it.
+#[derive(Clone, Debug, Default)]
+pub struct Small {
+    depth: usize,
+    cols: usize,
+    /// Blocks of columns, each row-major and padded with zeros.
     packed: Vec<f32>,
+    /// How many rows of each block are not all zero.
     depths: Vec<usize>,
+}
+
+impl Small {
+    /// Lays a row-major matrix of `depth × cols` out.
+    ///
+    /// # Panics
+    /// If `small` has another size.
+    pub fn new(small: &[f32], depth: usize, cols: usize) -> Self {
+        let mut packed = Self::default();
+        packed.pack(small, depth, cols);
+        packed
+    }
+
+    fn pack(&mut self, small: &[f32], depth: usize, cols: usize) {
+        assert_eq!(small.len(), depth * cols, "a small matrix of {depth} × {cols}");
+        (self.depth, self.cols) = (depth, cols);
+        let blocks = cols.div_ceil(BLOCK);
+        self.packed.clear();
+        self.packed.resize(blocks * depth * BLOCK, 0.0);
+        self.depths.clear();
+        for block in 0..blocks {
+            let columns = block * BLOCK..cols.min((block + 1) * BLOCK);
+            let mut limit = 0;
+            for k in 0..depth {
+                let row = &small[k * cols..][columns.clone()];
+                self.packed[(block * depth + k) * BLOCK..][..row.len()].copy_from_slice(row);
+                if row.iter().any(|&x| x != 0.0) {
+                    limit = k + 1;
+                }
+            }
+            self.depths.push(limit);
+        }
+    }
 }
 
 /// `out = A · small`, where `small` is `a.cols × out.cols`, row-major. Trailing zeros of its columns are skipped, so an upper
@@ -35,19 +79,44 @@ pub fn multiply_small(a: Panel, small: &[f32], out: PanelMut, scratch: &mut Scra
 ///
 /// # Panics
 /// If the shapes do not fit each other.
-pub fn multiply_small_with(simd: Simd, a: Panel, small: &[f32], mut out: PanelMut, scratch: &mut Scratch) {
-    let (depth, cols) = (a.cols(), out.cols());
+pub fn multiply_small_with(simd: Simd, a: Panel, small: &[f32], out: PanelMut, scratch: &mut Scratch) {
+    scratch.small.pack(small, a.cols(), out.cols());
+    multiply_packed_with(simd, a, &scratch.small, out, Onto::Nothing);
+}
+
+/// What a product is added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Onto {
+    /// Nothing: the result is overwritten.
+    Nothing,
+    /// What the result already holds.
+    Result,
+}
+
+/// [`multiply_small`] with a matrix that was laid out before; with [`Onto::Result`], `out += A · small`.
+///
+/// # Panics
+/// If the shapes do not fit each other.
+pub fn multiply_packed(a: Panel, small: &Small, out: PanelMut, onto: Onto) {
+    multiply_packed_with(Simd::best(), a, small, out, onto);
+}
+
+/// [`multiply_packed`] with the given instructions.
+///
+/// # Panics
+/// If the shapes do not fit each other.
+pub fn multiply_packed_with(simd: Simd, a: Panel, small: &Small, mut out: PanelMut, onto: Onto) {
+    let depth = a.cols();
     assert_eq!(a.rows(), out.rows(), "rows of a product");
-    assert_eq!(small.len(), depth * cols, "a small matrix of {depth} × {cols}");
-    pack(small, depth, cols, scratch);
+    assert_eq!((small.depth, small.cols), (depth, out.cols()), "a small matrix of {depth} × {}", out.cols());
     let (from, to) = (a.stride(), out.stride());
     for first in (0..a.rows()).step_by(CHUNK) {
         let rows = CHUNK.min(a.rows() - first);
         let a = &a.data()[first * from..(first + rows) * from];
         let out = &mut out.data_mut()[first * to..(first + rows) * to];
-        for (block, &limit) in scratch.depths.iter().enumerate() {
-            let packed = &scratch.packed[block * depth * BLOCK..][..limit * BLOCK];
-            let place = Place { from, to, column: block * BLOCK, width: BLOCK.min(to - block * BLOCK) };
+        for (block, &limit) in small.depths.iter().enumerate() {
+            let packed = &small.packed[block * depth * BLOCK..][..limit * BLOCK];
+            let place = Place { from, to, column: block * BLOCK, width: BLOCK.min(to - block * BLOCK), onto };
             multiply_block(simd, a, packed, out, &place);
         }
     }
@@ -59,26 +128,7 @@ struct Place {
     to: usize,
     column: usize,
     width: usize,
-}
-
-/// Blocks of columns of `small`, each row-major and padded with zeros, and how many rows of each are not all zero.
-fn pack(small: &[f32], depth: usize, cols: usize, scratch: &mut Scratch) {
-    let blocks = cols.div_ceil(BLOCK);
-    scratch.packed.clear();
-    scratch.packed.resize(blocks * depth * BLOCK, 0.0);
-    scratch.depths.clear();
-    for block in 0..blocks {
-        let columns = block * BLOCK..cols.min((block + 1) * BLOCK);
-        let mut limit = 0;
-        for k in 0..depth {
-            let row = &small[k * cols..][columns.clone()];
-            scratch.packed[(block * depth + k) * BLOCK..][..row.len()].copy_from_slice(row);
-            if row.iter().any(|&x| x != 0.0) {
-                limit = k + 1;
-            }
-        }
-        scratch.depths.push(limit);
-    }
+    onto: Onto,
 }
 
 fn multiply_block(simd: Simd, a: &[f32], packed: &[f32], out: &mut [f32], place: &Place) {
@@ -90,12 +140,17 @@ fn multiply_block(simd: Simd, a: &[f32], packed: &[f32], out: &mut [f32], place:
         return;
     }
     let _ = simd;
-    for (x, o) in a.chunks_exact(place.from).zip(out.chunks_exact_mut(place.to)) {
+    for (row, o) in out.chunks_exact_mut(place.to).enumerate() {
+        let x = &a[row * place.from..(row + 1) * place.from];
+        let o = &mut o[place.column..place.column + place.width];
         let mut sum = [0.0f32; BLOCK];
+        if place.onto == Onto::Result {
+            sum[..place.width].copy_from_slice(o);
+        }
         for (&x, row) in x.iter().zip(packed.chunks_exact(BLOCK)) {
             sum.iter_mut().zip(row).for_each(|(s, r)| *s += x * r);
         }
-        o[place.column..place.column + place.width].copy_from_slice(&sum[..place.width]);
+        o.copy_from_slice(&sum[..place.width]);
     }
 }
 
@@ -132,7 +187,7 @@ pub fn dense_transpose_multiply(x: &[f32], depth: usize, g: Panel, out: &mut [f6
     if out.is_empty() {
         return;
     }
-    let part = &mut scratch.packed;
+    let part = &mut scratch.sums;
     part.clear();
     part.resize(depth * width, 0.0);
     for first in (0..rows).step_by(SUM_ROWS) {
@@ -183,6 +238,20 @@ mod tests {
                         };
                         prop_assert!((sum - f64::from(got)).abs() < 3e-6 * (depth as f64 + 4.0), "{i} {j} {sum} {got}");
                     }
+                }
+            }
+        }
+
+        #[test]
+        fn a_product_is_added_to_another(rows in 0usize..250, depth in 1usize..=40, cols in 1usize..=40) {
+            let (a, b) = (panel(1, rows, depth), panel(2, rows, cols));
+            let (a, small) = (Panel::new(rows, depth, &a), Small::new(&drawn(3, depth, cols), depth, cols));
+            for simd in [Simd::best(), Simd::portable()] {
+                let (mut alone, mut added) = (vec![f32::NAN; b.len()], b.clone());
+                multiply_packed_with(simd, a, &small, PanelMut::new(rows, cols, &mut alone), Onto::Nothing);
+                multiply_packed_with(simd, a, &small, PanelMut::new(rows, cols, &mut added), Onto::Result);
+                for ((added, alone), before) in added.iter().zip(&alone).zip(&b) {
+                    prop_assert!((added - alone - before).abs() < 1e-4);
                 }
             }
         }

@@ -5,6 +5,9 @@
 //! small matrix decomposed. Every answer carries its [`Certificate`]: ‖Mv − σu‖ of every triplet, measured, relative to
 //! its own σ. (‖Mᵀu − σv‖ is zero by construction and says nothing.)
 //!
+//! [`Method::Krylov`] keeps every block on the way and so needs a fraction of the products for the same residuals; it stops
+//! when the residuals are below the tolerance, or after as many blocks as graphs commonly need.
+//!
 //! Where one side is short, the Gram matrix of that side gives every triplet in one pass ([`Method::Gram`]); there it is
 //! ‖Mᵀu − σv‖ that is measured. [`solve_on`] goes on to the least-norm solution of `M·W ≈ T`.
 //!
@@ -23,6 +26,7 @@
 mod certificate;
 mod demand;
 mod gram;
+mod krylov;
 mod options;
 mod orthonormal;
 mod prepared;

@@ -18,10 +18,14 @@ pub struct Options {
     pub rank: usize,
     /// Columns beyond the rank; `None` means as many as the rank, at most [`DEFAULT_OVERSAMPLE_LIMIT`].
     pub oversample: Option<usize>,
-    /// The most iterations; each multiplies once by M and once by Mᵀ.
+    /// The most iterations; each multiplies once by M and once by Mᵀ. [`Method::Krylov`] multiplies by at most as many columns
+    /// as so many iterations would, in narrower blocks.
     pub iterations: usize,
     /// Stop as soon as every wanted residual, relative to its own singular value, is below this.
     pub tolerance: Option<f64>,
+    /// The most columns of a basis that [`Method::Krylov`] keeps on each side, at least the rank and two blocks; beyond, it goes
+    /// on from the best of them. `None` means twice as many as it takes without a tolerance, 4·rank + 112.
+    pub basis: Option<usize>,
     /// Names the random start.
     pub seed: u64,
     /// Which algorithm.
@@ -49,6 +53,8 @@ pub enum Method {
     /// The paper's: one block, multiplied again and again.
     #[default]
     Subspace,
+    /// Every block is kept, so that fewer columns are multiplied by.
+    Krylov,
     /// The eigenvectors of the Gram matrix of the short side: every triplet in one pass, where that side is short.
     Gram,
     /// Gram where it is less work and its certificate allows, else subspace.
@@ -74,6 +80,7 @@ impl Options {
             oversample: None,
             iterations: DEFAULT_ITERATIONS,
             tolerance: None,
+            basis: None,
             seed: 1,
             method: Method::default(),
             orthonormalize: Orthonormalize::default(),

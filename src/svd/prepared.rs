@@ -33,7 +33,7 @@ impl Prepared {
         let mut programs =
             [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))).to_vec();
         let gram = match options.method {
-            Method::Subspace => None,
+            Method::Subspace | Method::Krylov => None,
             Method::Gram | Method::Auto => GramPlan::new(matrix, &mut programs, cluster.forming_limit()),
         };
         let gram = match options.method {

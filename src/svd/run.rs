@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::certificate::Certificate;
 use super::gram::{self, Spectrum};
-use super::options::{Options, SvdError};
+use super::krylov::grow;
+use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
 use super::subspace::{Projection, iterate, rotate};
 use crate::engine::{Cluster, Session, Shard, run};
@@ -26,7 +27,7 @@ pub struct Svd {
     pub right: Dense,
     /// The measured residual of each.
     pub certificate: Certificate,
-    /// How many iterations were made.
+    /// How many iterations were made, or by [`Method::Krylov`](super::Method::Krylov) how many blocks.
     pub iterations: usize,
     /// How many columns were multiplied by M or its transpose in all.
     pub operator_columns: usize,
@@ -114,7 +115,8 @@ pub(super) fn iterate_on(
 ) -> Result<Triplets, SvdError> {
     let (options, is_wide) = (&prepared.options, prepared.is_wide());
     let start = options.start.as_ref().map(|start| if is_wide { &*start.left } else { &*start.right });
-    let projection = iterate(session, prepared.tall(), prepared.block, options, start, progress)?;
+    let find = if options.method == Method::Krylov { grow } else { iterate };
+    let projection = find(session, prepared.tall(), prepared.block, options, start, progress)?;
     let triplets = triplets(session, projection, options.rank, is_wide)?;
     Ok(certify(session, prepared.tall().plain, triplets)?.turned(is_wide))
 }
@@ -127,9 +129,7 @@ fn of_spectrum(session: &mut Session<'_>, prepared: &Prepared, spectrum: Spectru
     let (seed, stream) = (prepared.options.seed, random::stream::START_BLOCK);
     let right = session.panel_from(&vectors, rank, seed, stream)?;
     let left = gram::other_side(session, tall.plain, &right, &singular_values)?;
-    let peaks = session.column_peaks(if prepared.is_wide() { &right } else { &left })?;
-    let signs: Vec<f32> = peaks.iter().map(|&peak| 1f32.copysign(peak as f32)).collect();
-    let (left, right) = (gram::scaled(session, &left, &signs)?, gram::scaled(session, &right, &signs)?);
+    let (left, right) = with_signs(session, left, right, prepared.is_wide())?;
     let images = session.multiply(tall.transposed, &left)?;
     let squares = session.distance_squares(&images, &right, &singular_values)?;
     let certificate = Certificate::new(&squares, &singular_values);
@@ -147,24 +147,19 @@ fn triplets(
 ) -> Result<Triplets, SvdError> {
     let positive = projection.singular_values.iter().take_while(|&&value| value > 0.0).count();
     let rank = rank.min(positive);
-    let fixed = if is_wide {
-        rotate(session, &projection.right, &projection.right_rotation, rank)?
-    } else {
-        rotate(session, &projection.left, &projection.left_rotation, rank)?
-    };
-    let peaks = session.column_peaks(&fixed)?;
-    drop(fixed);
-    for rotation in [&mut projection.left_rotation, &mut projection.right_rotation] {
-        let width = projection.singular_values.len().max(1);
-        for row in rotation.chunks_exact_mut(width) {
-            row.iter_mut().zip(&peaks).filter(|(_, peak)| **peak < 0.0).for_each(|(entry, _)| *entry = -*entry);
-        }
-    }
-    let left = rotate(session, &projection.left, &projection.left_rotation, rank)?;
-    let right = rotate(session, &projection.right, &projection.right_rotation, rank)?;
+    let left = rotate(session, &projection.left.iter().collect::<Vec<_>>(), &projection.left_rotation, rank)?;
+    let right = rotate(session, &projection.right.iter().collect::<Vec<_>>(), &projection.right_rotation, rank)?;
+    let (left, right) = with_signs(session, left, right, is_wide)?;
     projection.singular_values.truncate(rank);
     let Projection { singular_values, iterations, operator_columns, .. } = projection;
     Ok(Triplets { left, singular_values, right, certificate: Certificate::default(), iterations, operator_columns })
+}
+
+/// Fixes the signs by the left vectors of the matrix as the user stated it: the largest entry of each is positive.
+fn with_signs(session: &mut Session<'_>, left: Shard, right: Shard, is_wide: bool) -> Result<(Shard, Shard), SvdError> {
+    let peaks = session.column_peaks(if is_wide { &right } else { &left })?;
+    let signs: Vec<f32> = peaks.iter().map(|&peak| 1f32.copysign(peak as f32)).collect();
+    Ok((gram::scaled(session, &left, &signs)?, gram::scaled(session, &right, &signs)?))
 }
 
 /// Measures every residual, and drops the triplets at the end that are rounding and nothing else.
@@ -188,8 +183,8 @@ fn without_rounding(session: &mut Session<'_>, mut triplets: Triplets) -> Result
         triplets.certificate.relative_residuals.truncate(kept);
         let first: Vec<f64> =
             (0..found * found).map(|entry| f64::from(u8::from(entry / found == entry % found))).collect();
-        triplets.left = rotate(session, &triplets.left, &first, kept)?;
-        triplets.right = rotate(session, &triplets.right, &first, kept)?;
+        triplets.left = rotate(session, &[&triplets.left], &first, kept)?;
+        triplets.right = rotate(session, &[&triplets.right], &first, kept)?;
     }
     Ok(triplets)
 }

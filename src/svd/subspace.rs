@@ -22,11 +22,11 @@ pub(super) struct Tall {
 
 /// Bases whose products with small matrices are the singular vectors.
 pub(super) struct Projection {
-    /// Basis on the high side, and what to multiply it with: columns are left vectors.
-    pub(super) left: Shard,
+    /// Basis on the high side, in blocks, and what to multiply it with: columns are left vectors.
+    pub(super) left: Vec<Shard>,
     pub(super) left_rotation: Vec<f64>,
     /// Basis on the low side, and what to multiply it with.
-    pub(super) right: Shard,
+    pub(super) right: Vec<Shard>,
     pub(super) right_rotation: Vec<f64>,
     pub(super) singular_values: Vec<f64>,
     pub(super) iterations: usize,
@@ -82,9 +82,9 @@ pub(super) fn iterate(
     let right = orthonormalize(session, image, how, Care::Full)?;
     let small = decompose_small(&right, left.cols())?;
     Ok(Projection {
-        left,
+        left: vec![left],
         left_rotation: small.left,
-        right: right.panel,
+        right: vec![right.panel],
         right_rotation: small.right,
         singular_values: small.values,
         iterations: done,
@@ -115,23 +115,23 @@ fn worst_residual(
 ) -> Result<f64, SvdError> {
     let small = decompose_small(right, left.cols())?;
     let rank = rank.min(small.values.len());
-    let images = rotate(session, product, &small.right, rank)?;
-    let vectors = rotate(session, left, &small.left, rank)?;
+    let images = rotate(session, &[product], &small.right, rank)?;
+    let vectors = rotate(session, &[left], &small.left, rank)?;
     let values = &small.values[..rank];
     let mut certificate = Certificate::new(&session.distance_squares(&images, &vectors, values)?, values);
     certificate.relative_residuals.truncate(certificate.count_real(values));
     Ok(certificate.worst())
 }
 
-/// The first `columns` columns of a panel times a small matrix.
+/// The first `columns` columns of the blocks of a panel times a small matrix.
 pub(super) fn rotate(
     session: &mut Session<'_>,
-    panel: &Shard,
+    panel: &[&Shard],
     rotation: &[f64],
     columns: usize,
 ) -> Result<Shard, SvdError> {
-    let width = rotation.len() / panel.cols().max(1);
+    let width = rotation.len() / panel.iter().map(|block| block.cols()).sum::<usize>().max(1);
     let rows = rotation.chunks_exact(width.max(1));
     let small: Vec<f32> = rows.flat_map(|row| row[..columns].iter().map(|&entry| entry as f32)).collect();
-    Ok(session.times_small(panel, &small, columns)?)
+    Ok(session.blocks_times_small(panel, &small, columns)?)
 }

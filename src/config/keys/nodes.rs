@@ -84,7 +84,7 @@ pub const CLASSIFIER_ITERATIONS: Key = Key {
 pub const CLASSIFIER_METHOD: Key = Key {
     path: "classifier.method",
     about: "the algorithm; \"auto\" takes \"gram\" where it is less work and its certificate allows",
-    accepts: "\"auto\", \"gram\" or \"subspace\"",
+    accepts: "\"auto\", \"gram\", \"krylov\" or \"subspace\"",
     default: || scalar::name_of(scalar::METHOD, Method::Auto),
 };
 pub const TARGETS: Key = Key {

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Place};
+use super::{BLOCK, Onto, Place};
 use crate::kernel::LANES;
 
 /// Rows of the panel whose sums are kept in registers at a time.
@@ -56,6 +56,13 @@ unsafe fn sums<const M: usize, const N: usize>(a: *const f32, packed: &[f32], ou
     // SAFETY: the caller's promise.
     unsafe {
         let mut sums = [[_mm256_setzero_ps(); N]; M];
+        if place.onto == Onto::Result {
+            for (p, line) in sums.iter_mut().enumerate() {
+                for (q, sum) in line.iter_mut().enumerate() {
+                    *sum = _mm256_loadu_ps(out.add(p * place.to + q * LANES));
+                }
+            }
+        }
         for k in 0..packed.len() / BLOCK {
             let row = packed.as_ptr().add(k * BLOCK);
             let mut loaded = [_mm256_setzero_ps(); N];

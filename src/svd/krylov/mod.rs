@@ -1,0 +1,218 @@
+//! Block Krylov iteration: every block is kept.
+//!
+//! Where subspace iteration throws its last block away, this keeps all of them, so that the answer is the best in the whole
+//! space that was seen: block Golub–Kahan–Lanczos with full reorthogonalisation. Two orthonormal bases grow block by
+//! block. U starts with M times a random block. A step multiplies the newest block of U by Mᵀ, and what V lacks of the
+//! images becomes the next block of V; that is multiplied by M, and what U lacks becomes the next block of U. The
+//! coefficients make up T with `MᵀU = V·T`, whose SVD gives the triplets. `Mᵀu = σv` holds by construction; `Mv − σu` lies in
+//! the next block of U, so its length is known without a product, too.
+//!
+//! A basis that has become too large is reduced to its best vectors, of which T is diagonal, and goes on from the same next
+//! block (thick restart). Where a block brings nothing new, a random one is taken: a block finds at most as many copies
+//! of a repeated singular value as it has columns.
+
+mod basis;
+mod check;
+mod project;
+mod size;
+
+use super::certificate::Certificate;
+use super::options::{Options, SvdError};
+use super::run::Progress;
+use super::subspace::{Projection, Tall};
+use crate::engine::{Session, Shard};
+use crate::kernel::random;
+use crate::matrix::Dense;
+use basis::{Basis, Split};
+use check::Checks;
+use project::{Projected, Rotations};
+use size::{Sizes, depth};
+
+/// Columns of a basis for each triplet, before which there is no use in looking whether they are good enough.
+const LEAST: usize = 2;
+
+/// Grows the bases until the triplets are good enough, and leaves what rotates them into singular vectors.
+pub(super) fn grow(
+    session: &mut Session<'_>,
+    matrix: Tall,
+    block_columns: usize,
+    options: &Options,
+    start: Option<&Dense>,
+    progress: &Progress,
+) -> Result<Projection, SvdError> {
+    let sizes = Sizes::new(options, matrix.columns, block_columns);
+    let mut growth = Growth {
+        matrix,
+        options,
+        sizes,
+        left: Basis::default(),
+        right: Basis::default(),
+        projected: Projected::default(),
+        operator_columns: 0,
+        drawn: 0,
+        steps: 0,
+    };
+    let first = match start {
+        None => growth.draw(session)?,
+        Some(vectors) => {
+            let columns = vectors.columns().max(sizes.width).min(matrix.columns);
+            session.panel_from(vectors, columns, options.seed, random::stream::START_BLOCK)?
+        }
+    };
+    let rotations = growth.run(session, first, progress)?;
+    Ok(Projection {
+        left: growth.left.into_blocks(),
+        left_rotation: rotations.left,
+        right: growth.right.into_blocks(),
+        right_rotation: rotations.right,
+        singular_values: rotations.singular_values,
+        iterations: growth.steps,
+        operator_columns: growth.operator_columns,
+    })
+}
+
+/// Two bases on their way.
+struct Growth<'a> {
+    matrix: Tall,
+    options: &'a Options,
+    sizes: Sizes,
+    /// U, without the newest block.
+    left: Basis,
+    /// V, whose columns hold all the images of U.
+    right: Basis,
+    projected: Projected,
+    operator_columns: usize,
+    /// Random blocks drawn so far.
+    drawn: u32,
+    steps: usize,
+}
+
+impl Growth<'_> {
+    fn run(&mut self, session: &mut Session<'_>, first: Shard, progress: &Progress) -> Result<Rotations, SvdError> {
+        let Split { fresh: mut next, mut error, .. } = self.images(session, first)?;
+        let mut checks = Checks::default();
+        if next.cols() == 0 {
+            self.right.push(session.multiply(self.matrix.transposed, &next)?, error);
+            self.left.push(next.clone(), error);
+        }
+        while next.cols() > 0 {
+            let width = next.cols();
+            let images = self.multiply(session, self.matrix.transposed, &next)?;
+            let Split { fresh, coefficients, error: of_fresh } =
+                self.right.split(session, images, self.matrix.columns)?;
+            self.projected.push(&coefficients, width);
+            self.left.push(next, error);
+            self.right.push(fresh.clone(), of_fresh);
+            self.steps += 1;
+            if self.is_last(fresh.cols()) {
+                self.tell(session, progress, None);
+                break;
+            }
+            let known = self.left.columns();
+            let Split { fresh: beyond, coefficients, error: of_beyond } = self.images(session, fresh.clone())?;
+            let coupling = &coefficients[known * fresh.cols()..];
+            let is_exhausted = beyond.cols() == 0;
+            let is_too_large = known + beyond.cols().max(1) > self.sizes.kept;
+            let tolerance = self.options.tolerance.filter(|_| known >= self.least() && checks.is_due(self.steps));
+            let mut worst = None;
+            if tolerance.is_some() || is_too_large {
+                let rotations = self.projected.decompose(self.right.columns())?;
+                if let Some(tolerance) = tolerance {
+                    let found = self.worst(&rotations, coupling, fresh.cols());
+                    // What the blocks never saw has no residual.
+                    if found <= tolerance && !(is_exhausted && known < self.enough()) {
+                        self.tell(session, progress, Some(found));
+                        return Ok(rotations);
+                    }
+                    checks.note(self.steps, found, tolerance);
+                    worst = Some(found);
+                }
+                if is_too_large {
+                    self.restart(session, &rotations)?;
+                }
+            }
+            self.tell(session, progress, worst);
+            (next, error) = (beyond, of_beyond);
+            if is_exhausted {
+                let random = self.draw(session)?;
+                Split { fresh: next, error, .. } = self.images(session, random)?;
+            }
+        }
+        Ok(self.projected.decompose(self.right.columns())?)
+    }
+
+    /// Whether no more columns can or should follow: the space is complete, or deep enough, or as many columns were
+    /// multiplied by as may be.
+    fn is_last(&self, width: usize) -> bool {
+        let known = self.left.columns();
+        let is_deep = self.options.tolerance.is_none() && known >= self.enough();
+        known >= self.matrix.columns || is_deep || self.operator_columns + 2 * width > self.sizes.columns
+    }
+
+    /// Columns of a basis that are enough without a tolerance. Vectors to start from are worth as many blocks.
+    fn enough(&self) -> usize {
+        match self.options.start {
+            None => depth(self.options.rank, self.sizes.width),
+            Some(_) => 2 * self.options.rank,
+        }
+        .min(self.sizes.kept)
+    }
+
+    /// Columns of a basis that may be enough with a tolerance.
+    fn least(&self) -> usize {
+        match self.options.start {
+            None => LEAST * self.options.rank,
+            Some(_) => self.options.rank,
+        }
+        .min(self.sizes.kept)
+    }
+
+    /// What U lacks of the images of a block of the other side.
+    fn images(&mut self, session: &mut Session<'_>, block: Shard) -> Result<Split, SvdError> {
+        let images = self.multiply(session, self.matrix.plain, &block)?;
+        self.left.split(session, images, self.matrix.columns - self.left.columns())
+    }
+
+    fn multiply(&mut self, session: &mut Session<'_>, program: usize, block: &Shard) -> Result<Shard, SvdError> {
+        self.operator_columns += block.cols();
+        Ok(session.multiply(program, block)?)
+    }
+
+    /// A random block, another every time.
+    fn draw(&mut self, session: &mut Session<'_>) -> Result<Shard, SvdError> {
+        let seed = self.options.seed.wrapping_add(u64::from(self.drawn) << 32);
+        self.drawn += 1;
+        Ok(session.random_normal(self.matrix.columns, self.sizes.width, seed, random::stream::START_BLOCK)?)
+    }
+
+    /// The worst residual of the wanted triplets, relative to their own σ.
+    fn worst(&self, rotations: &Rotations, coupling: &[f64], width: usize) -> f64 {
+        let values = &rotations.singular_values;
+        let wanted = self.options.rank.min(values.len());
+        let mut certificate = Certificate { relative_residuals: rotations.relative_residuals(coupling, width, wanted) };
+        certificate.relative_residuals.truncate(certificate.count_real(&values[..wanted]));
+        match values.len() < self.options.rank {
+            true => f64::INFINITY,
+            false => certificate.worst(),
+        }
+    }
+
+    /// Reduces both bases to their best vectors.
+    fn restart(&mut self, session: &mut Session<'_>, rotations: &Rotations) -> Result<(), SvdError> {
+        let of = rotations.singular_values.len();
+        let count = Sizes::restart(of, self.options.rank);
+        let small = Rotations::first(&rotations.left, of, count);
+        self.left = self.left.rotated(session, &small, count)?;
+        let small = Rotations::first(&rotations.right, of, count);
+        self.right = self.right.rotated(session, &small, count)?;
+        self.projected.restart(&rotations.singular_values[..count]);
+        Ok(())
+    }
+
+    fn tell(&self, session: &Session<'_>, progress: &Progress, worst: Option<f64>) {
+        if session.worker() == 0 {
+            let of = self.enough().div_ceil(self.sizes.width).max(self.steps);
+            progress(self.steps, of, worst);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! How wide blocks are, how many of them there are, and when there are too many.
+
+use super::super::options::Options;
+
+/// Columns of a block. Narrow blocks reach deeper with as many columns, and a row of sixteen is a cache line; but a product
+/// with a few columns takes nearly as long as one with twice as many, so for many triplets blocks are wider.
+const WIDTH: usize = 16;
+/// The most triplets for a column.
+const TRIPLETS: usize = 4;
+/// Columns of a block for a few triplets.
+const NARROW_WIDTH: usize = 8;
+/// Columns that a basis has without a tolerance: so many for each triplet, and so many more.
+const DEPTH: (usize, usize) = (2, 56);
+/// The most columns that are kept, as a multiple of that: some matrices need more.
+const KEPT: usize = 2;
+/// Blocks beyond the rank that a basis can hold at least: one to go on with, one to gain by.
+const LEAST_BLOCKS: usize = 2;
+
+/// The sizes of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// Columns of a block.
+    pub(super) width: usize,
+    /// The most columns of a basis before it is reduced to the best of them.
+    pub(super) kept: usize,
+    /// The most columns to multiply by.
+    pub(super) columns: usize,
+}
+
+impl Sizes {
+    /// The sizes for a matrix with a short side of `side`.
+    pub(super) fn new(options: &Options, side: usize, block_columns: usize) -> Self {
+        let width = match options.rank {
+            0..=NARROW_WIDTH => NARROW_WIDTH,
+            rank => rank.div_ceil(TRIPLETS).next_multiple_of(WIDTH),
+        };
+        let width = width.min(side);
+        let wanted = options.basis.unwrap_or(KEPT * depth(options.rank, width));
+        let started = options.start.as_ref().map_or(width, |_| options.rank.max(width));
+        let least = options.rank + LEAST_BLOCKS * started;
+        let kept = wanted.max(least).min(side);
+        let columns = 2 * block_columns.saturating_mul(options.iterations.saturating_add(1));
+        Self { width, kept, columns }
+    }
+
+    /// How many of `columns` columns to start again with: the wanted ones, and half of the others.
+    pub(super) fn restart(columns: usize, rank: usize) -> usize {
+        rank.min(columns) + columns.saturating_sub(rank) / 2
+    }
+}
+
+/// Columns of a basis that find so many triplets well enough to be used, on matrices of graphs.
+pub(super) fn depth(rank: usize, width: usize) -> usize {
+    (DEPTH.0 * rank + DEPTH.1).next_multiple_of(width)
+}

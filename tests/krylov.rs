@@ -1,0 +1,262 @@
+//! Block Krylov iteration, against a dense SVD, against its own certificate, and against subspace iteration.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{
+    CLUSTERS, Numbers, Table, assert_shards_of, dense, dense_svd, form, sparse, with_spectrum, within_a_minute,
+};
+use isvd_dist::engine::Cluster;
+use isvd_dist::matrix::{Dense, Matrix};
+use isvd_dist::svd::{Method, Options, Start, Svd, decompose};
+
+fn options(rank: usize) -> Options {
+    Options { method: Method::Krylov, ..Options::of_rank(rank) }
+}
+
+/// Until residuals are next to nothing.
+fn exact(rank: usize) -> Options {
+    Options { tolerance: Some(1e-4), iterations: 100, ..options(rank) }
+}
+
+fn random(rows: usize, columns: usize, seed: u64) -> Matrix {
+    Matrix::dense("X", dense(rows, columns, &mut Numbers(seed))).unwrap()
+}
+
+fn of_spectrum(rows: usize, columns: usize, values: &[f64], seed: u64) -> Matrix {
+    Matrix::dense("X", with_spectrum(rows, columns, values, &mut Numbers(seed))).unwrap()
+}
+
+fn geometric(ratio: f64, count: i32) -> Vec<f64> {
+    (0..count).map(|power| ratio.powi(power)).collect()
+}
+
+/// The same bits on every cluster.
+fn decomposed(matrix: &Matrix, options: &Options) -> Svd {
+    let on = |cluster| {
+        let (matrix, options) = (matrix.clone(), options.clone());
+        within_a_minute(move || decompose(&matrix, &options, cluster).unwrap())
+    };
+    let first = on(CLUSTERS[0]);
+    for cluster in &CLUSTERS[1..] {
+        assert!(on(*cluster) == first, "{matrix}: other bits on {cluster:?}");
+    }
+    first
+}
+
+/// The larger of ‖Mv − σu‖/σ and ‖Mᵀu − σv‖/σ of every triplet, in f64.
+fn residuals(table: &Table, svd: &Svd) -> Vec<f64> {
+    let (left, right) = (Table::of_dense(&svd.left), Table::of_dense(&svd.right));
+    let distance = |images: &Table, vectors: &Table, column: usize, value: f64| {
+        let square = |row| (images.at(row, column) - value * vectors.at(row, column)).powi(2);
+        (0..images.rows).map(square).sum::<f64>().sqrt() / value
+    };
+    let (images, back) = (table.times(&right), table.t().times(&left));
+    let of_triplet =
+        |(column, &value)| distance(&images, &left, column, value).max(distance(&back, &right, column, value));
+    svd.singular_values.iter().enumerate().map(of_triplet).collect()
+}
+
+/// Orthonormal vectors, signs, and residuals that are what the certificate says.
+fn check_honest(matrix: &Matrix, svd: &Svd) {
+    let measured = residuals(&form(matrix, false), svd);
+    assert_eq!(svd.certificate.relative_residuals.len(), measured.len());
+    for (place, (measured, claimed)) in measured.iter().zip(&svd.certificate.relative_residuals).enumerate() {
+        let rounding = 2e-6 * svd.singular_values[0] / svd.singular_values[place];
+        assert!((measured - claimed).abs() <= 1e-3 * measured + rounding, "{matrix}: {measured}, not {claimed}");
+    }
+    for vectors in [Table::of_dense(&svd.left), Table::of_dense(&svd.right)] {
+        let kept = svd.effective_rank();
+        let identity = Table::new(kept, kept, |row, column| f64::from(u8::from(row == column)));
+        let off = vectors.t().times(&vectors).distance(&identity);
+        assert!(off < 2e-5, "{matrix}: vectors are {off} off from orthonormal");
+    }
+    for column in 0..svd.effective_rank() {
+        let entries = (0..svd.left.rows()).map(|row| svd.left.row(row)[column]);
+        let peak = entries.fold(0.0, |a: f32, b| if b.abs() > a.abs() { b } else { a });
+        assert!(peak > 0.0, "{matrix}: the largest entry of left vector {column} is negative");
+    }
+}
+
+/// Singular values to 1e-4 of themselves, as many as there are, and an honest certificate.
+fn check(matrix: &Matrix, options: &Options) -> Svd {
+    let svd = decomposed(matrix, options);
+    let expected = dense_svd(&form(matrix, false)).values;
+    let positive = expected.iter().filter(|&&value| value > 1e-6 * expected[0]).count();
+    assert_eq!(svd.effective_rank(), options.rank.min(positive), "{matrix}: {:?}", svd.singular_values);
+    for (column, (value, expected)) in svd.singular_values.iter().zip(&expected).enumerate() {
+        assert!((value - expected).abs() <= 1e-4 * expected, "{matrix}: σ{column} = {value}, not {expected}");
+    }
+    check_honest(matrix, &svd);
+    svd
+}
+
+/// Catches sides mixed up, and a basis that outgrows the short side.
+#[test]
+fn tall_wide_and_square() {
+    for (rows, columns) in [(150, 20), (20, 150), (40, 40), (300, 130), (130, 300)] {
+        check(&random(rows, columns, 1), &exact(6));
+        check(&random(rows, columns, 2), &exact(20));
+    }
+}
+
+/// Catches a space that stops growing before it is complete, and directions of pure rounding taken for more.
+#[test]
+fn all_the_singular_values_there_are() {
+    for (rows, columns) in [(90, 12), (12, 90), (70, 70), (200, 65)] {
+        let side = rows.min(columns);
+        check(&random(rows, columns, 3), &exact(side));
+        check(&random(rows, columns, 4), &options(side));
+    }
+}
+
+/// Catches blocks that are wider than the matrix.
+#[test]
+fn tiny() {
+    for options in [options(1), exact(1)] {
+        check(&Matrix::dense("X", Dense::new(1, 1, vec![-2.5]).unwrap()).unwrap(), &options);
+        check(&random(1, 30, 5), &options);
+        check(&random(30, 1, 6), &options);
+    }
+    check(&random(3, 100, 7), &exact(3));
+}
+
+/// Catches rounding that is taken for a direction, and a search that never ends where there is nothing more to find.
+#[test]
+fn rank_deficient() {
+    for options in [options(10), exact(10)] {
+        assert_eq!(check(&(random(120, 4, 8) * random(4, 50, 9)), &options).effective_rank(), 4);
+        let diagonal = Matrix::diagonal("d", [vec![3.0, 0.0, 2.0], vec![0.0; 40]].concat()).unwrap();
+        assert_eq!(check(&diagonal, &options).effective_rank(), 2);
+        assert_eq!(check(&(Matrix::ones(80, 70) * 0.5), &options).effective_rank(), 1);
+        let zero = decomposed(&Matrix::zero(90, 70), &options);
+        assert_eq!((zero.effective_rank(), zero.left.rows(), zero.right.rows()), (0, 90, 70));
+    }
+}
+
+/// Catches copies of a repeated singular value that a block, which holds one of each column, never sees.
+#[test]
+fn repeated_and_clustered_singular_values() {
+    let steps = Matrix::diagonal("d", [vec![2.0; 25], vec![1.0; 25], vec![0.1; 60]].concat()).unwrap();
+    let clustered = of_spectrum(150, 120, &(0..120).map(|i| 1.0 / f64::from(1 + i / 6)).collect::<Vec<_>>(), 10);
+    for options in [options(30), exact(30)] {
+        check(&steps, &options);
+        check(&Matrix::identity(90), &options);
+    }
+    check(&clustered, &exact(30));
+}
+
+#[test]
+fn a_large_first_value_does_not_hide_the_others() {
+    let a = Matrix::sparse("A", sparse(200, 200, false, &mut Numbers(11)));
+    let svd = check(&(&a * 0.01 - Matrix::ones(200, 200) * 50.0), &exact(5));
+    assert!(svd.singular_values[0] > 1000.0 * svd.singular_values[1]);
+}
+
+/// Catches a restart that loses something: with a basis of the least size there are many.
+#[test]
+fn restarts_find_the_same() {
+    let matrix = of_spectrum(400, 300, &(0..300).map(|i| 1.0 / (1.0 + 0.05 * f64::from(i))).collect::<Vec<_>>(), 12);
+    let whole = check(&matrix, &exact(12));
+    let small = check(&matrix, &Options { basis: Some(1), ..exact(12) });
+    assert!(small.iterations > whole.iterations, "{} and {}", small.iterations, whole.iterations);
+    for (a, b) in whole.singular_values.iter().zip(&small.singular_values) {
+        assert!((a - b).abs() < 1e-5 * a);
+    }
+}
+
+/// Catches residuals that are known too well: what the small matrix says is what a product measures.
+#[test]
+fn a_tolerance_stops_early_and_is_met() {
+    let matrix = of_spectrum(300, 260, &geometric(0.97, 260), 13);
+    let mut before = None;
+    for tolerance in [0.3, 0.03, 0.003] {
+        let svd = decomposed(&matrix, &Options { tolerance: Some(tolerance), iterations: 100, ..options(12) });
+        check_honest(&matrix, &svd);
+        assert!(svd.certificate.worst() <= 1.001 * tolerance, "{} is above {tolerance}", svd.certificate.worst());
+        assert!(before.is_none_or(|columns| columns <= svd.operator_columns));
+        before = Some(svd.operator_columns);
+    }
+}
+
+/// Fewer columns than subspace iteration needs for the same residuals.
+#[test]
+fn fewer_columns_than_subspace_iteration() {
+    let matrix = of_spectrum(500, 400, &(0..400).map(|i| 1.0 / (1.0 + 0.1 * f64::from(i))).collect::<Vec<_>>(), 14);
+    let options = Options { tolerance: Some(0.02), iterations: 200, ..options(24) };
+    let krylov = decomposed(&matrix, &options);
+    let subspace = decomposed(&matrix, &Options { method: Method::Subspace, ..options });
+    assert!(krylov.certificate.worst() <= 0.0201 && subspace.certificate.worst() <= 0.0201);
+    let (fewer, more) = (krylov.operator_columns, subspace.operator_columns);
+    assert!(2 * fewer <= more, "{fewer} and {more}");
+}
+
+/// Never more columns than subspace iteration takes with the same settings, but for those of the certificate.
+#[test]
+fn iterations_limit_the_columns() {
+    let matrix = of_spectrum(300, 260, &(0..260).map(|i| 1.0 / (1.0 + 0.01 * f64::from(i))).collect::<Vec<_>>(), 15);
+    for iterations in [0, 1, 3, 5] {
+        let options = Options { tolerance: Some(1e-7), iterations, ..options(20) };
+        let krylov = decomposed(&matrix, &options);
+        let subspace = decomposed(&matrix, &Options { method: Method::Subspace, ..options });
+        assert!(krylov.operator_columns <= subspace.operator_columns, "{iterations}: {}", krylov.operator_columns);
+        assert_eq!(krylov.effective_rank(), 20);
+        check_honest(&matrix, &krylov);
+    }
+}
+
+#[test]
+fn a_start_near_the_answer_needs_fewer_columns() {
+    let matrix = of_spectrum(300, 260, &geometric(0.98, 260), 16);
+    for matrix in [matrix.clone(), matrix.t()] {
+        let options = Options { tolerance: Some(0.02), iterations: 100, ..options(24) };
+        let cold = decomposed(&matrix, &options);
+        let shape = matrix.shape();
+        let near = &matrix + &Matrix::ones(shape.rows, shape.columns) * 1e-5;
+        let start = Some(Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) });
+        let warm = decomposed(&near, &Options { start: start.clone(), ..options.clone() });
+        check_honest(&near, &warm);
+        let again = decomposed(&near, &options);
+        assert!(warm.certificate.worst() <= 0.0201);
+        assert!(warm.operator_columns < again.operator_columns, "{} {}", warm.operator_columns, again.operator_columns);
+        let at_once = decomposed(&near, &Options { tolerance: None, iterations: 0, start, ..options });
+        assert!(at_once.certificate.worst() < 0.1, "{}", at_once.certificate.worst());
+    }
+}
+
+/// Catches signs and vectors that are not those of the iteration of the paper.
+#[test]
+fn the_same_triplets_as_by_subspace_iteration() {
+    for (rows, columns) in [(200, 130), (130, 200)] {
+        let matrix = of_spectrum(rows, columns, &geometric(0.8, 30), 17);
+        let (krylov, subspace) = (
+            check(&matrix, &exact(6)),
+            decomposed(&matrix, &Options { iterations: 40, method: Method::Subspace, ..Options::of_rank(6) }),
+        );
+        for (a, b) in [(&krylov.left, &subspace.left), (&krylov.right, &subspace.right)] {
+            let off = Table::of_dense(a).distance(&Table::of_dense(b));
+            assert!(off < 5e-4, "{rows}×{columns}: {off}");
+        }
+    }
+}
+
+#[test]
+fn shards_are_the_rows_of_the_whole() {
+    for (rows, columns) in [(300, 150), (150, 300)] {
+        let matrix = random(rows, columns, 18);
+        for cluster in CLUSTERS {
+            let whole = decompose(&matrix, &options(3), cluster).unwrap();
+            assert_shards_of(&matrix, &options(3), cluster, whole);
+        }
+    }
+}
+
+#[test]
+fn another_seed_is_another_way_to_the_same() {
+    let matrix = random(100, 60, 19);
+    let svds = [1, 2].map(|seed| decompose(&matrix, &Options { seed, ..exact(4) }, Cluster::threads(2)).unwrap());
+    assert_ne!(svds[0].left, svds[1].left);
+    let off = Table::of_dense(&svds[0].left).distance(&Table::of_dense(&svds[1].left));
+    assert!(off < 1e-3, "{off}");
+}
