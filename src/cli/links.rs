@@ -15,7 +15,7 @@ use crate::model::embedding::{self, Embedding, embed, embed_matrix};
 use crate::model::named::Named;
 use crate::report::metrics::{Decomposition, EMBEDDING, FINETUNE, KernelFigures, Scores, Stage, UPDATE};
 use crate::report::progress::Bar;
-use crate::svd;
+use crate::svd::{self, Keep};
 
 /// What the stages leave behind.
 pub(super) struct Outcome {
@@ -106,7 +106,7 @@ impl Runner<'_> {
         let list = with_edges(&self.dataset.graph, &valid.edges);
         let graph = super::run::graph_of(&list, self.experiment.import, &self.dataset.name)?;
         let mut options = self.experiment.embedding.clone();
-        options.svd.rank = before.rank;
+        (options.svd.rank, options.svd.keep) = (before.rank, Keep::All);
         options.svd.iterations = update.iterations.unwrap_or(options.svd.iterations);
         if update.warm_start {
             options.svd.start = before.start();
@@ -219,6 +219,7 @@ pub(super) fn decomposition_of(embedding: &Embedding) -> Decomposition {
         operator_columns: embedding.operator_columns,
         max_relative_residual: embedding.relative_residuals.iter().copied().reduce(f64::max),
         iterations: embedding.iterations,
+        energy: embedding.energy,
     }
 }
 

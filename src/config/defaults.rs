@@ -21,6 +21,8 @@ pub const DEFAULT_DEGREE_WEIGHTED: bool = false;
 pub const DEFAULT_STAY: bool = false;
 /// How many singular triplets are kept.
 pub const DEFAULT_RANK: usize = 32;
+/// The most triplets that are kept where a rule picks them.
+pub const DEFAULT_MOST_RANK: usize = 256;
 /// The figures that are computed.
 pub const DEFAULT_METRICS: &[Metric] = &[Metric::Auc];
 /// The step of Adam.

@@ -84,7 +84,7 @@ impl Entries {
         }
         match value {
             // Only an empty table gets here: it sets nothing, but is there.
-            Scalar::Table => {
+            Scalar::Table(_) => {
                 self.1.insert(path);
                 Ok(())
             }

@@ -13,6 +13,7 @@ use crate::dataset::{EdgeFile, Holdout, Source};
 use crate::evaluate::{Metric, RankSearch};
 use crate::graph::{Duplicates, Import, SelfLoops};
 use crate::model::embedding::{self, Walks};
+use crate::svd::Keep;
 use crate::{finetune, svd};
 
 /// A validated config: what to compute on what, and what to measure.
@@ -183,11 +184,14 @@ fn import(entries: &Entries, dataset: &Source, is_for_nodes: bool) -> Result<Imp
 }
 
 fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigError> {
+    let (rank, keep) = match entries.get(&keys::RANK, rank)? {
+        Some(Rank::Fixed(rank)) => (rank, Keep::All),
+        Some(Rank::Rule { keep, most }) => (most, keep),
+        Some(Rank::Best) | None => (DEFAULT_RANK, Keep::All),
+    };
     let svd = svd::Options {
-        rank: match entries.get(&keys::RANK, rank)? {
-            Some(Rank::Fixed(rank)) => rank,
-            Some(Rank::Best) | None => DEFAULT_RANK,
-        },
+        rank,
+        keep,
         oversample: entries.count(&keys::OVERSAMPLE, 0..=u32::MAX)?,
         iterations: entries.count(&keys::ITERATIONS, 0..=u32::MAX)?.unwrap_or(svd::DEFAULT_ITERATIONS),
         tolerance: entries.number(&keys::TOLERANCE, |tolerance| tolerance > 0.0)?,
@@ -215,13 +219,43 @@ fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigE
 pub(super) enum Rank {
     Fixed(usize),
     Best,
+    /// As many as a rule says, and no more than that.
+    Rule {
+        keep: Keep,
+        most: usize,
+    },
 }
 
 pub(super) fn rank(value: &Scalar) -> Option<Rank> {
     match value {
         Scalar::Text(text) if text == "best" => Some(Rank::Best),
+        Scalar::Table(entries) => rank_rule(entries),
         other => count(other).map(Rank::Fixed),
     }
+}
+
+/// `{ energy = 0.9, max = 256 }` or `{ tolerance = 0.1, max = 256 }`
+fn rank_rule(entries: &[(String, Scalar)]) -> Option<Rank> {
+    let (mut keep, mut most) = (None, DEFAULT_MOST_RANK);
+    for (name, value) in entries {
+        match name.as_str() {
+            "energy" if keep.is_none() => keep = Some(Keep::Energy(share(value)?)),
+            "tolerance" if keep.is_none() => keep = Some(Keep::Above(share(value)?)),
+            "max" => most = count(value)?,
+            _ => return None,
+        }
+    }
+    keep.map(|keep| Rank::Rule { keep, most })
+}
+
+/// A number above 0 and at most 1.
+fn share(value: &Scalar) -> Option<f64> {
+    let share = match *value {
+        Scalar::Float(share) => share,
+        Scalar::Integer(share) => share as f64,
+        _ => return None,
+    };
+    (share > 0.0 && share <= 1.0).then_some(share)
 }
 
 fn rank_search(entries: &Entries) -> Result<Option<RankSearch>, ConfigError> {

@@ -270,8 +270,10 @@ pub(super) const DEGREE_WEIGHTED: Key = Key {
 };
 pub(super) const RANK: Key = Key {
     path: "embedding.rank",
-    about: "how many singular triplets to keep; \"best\" tries embedding.ranks on held-out training edges",
-    accepts: "a whole number from 1 to 4294967295, or \"best\"",
+    about: "how many singular triplets to keep; \"best\" tries embedding.ranks on held-out training edges; with energy, as \
+            many as hold that share of ‖M‖², and with tolerance, all whose σ is at least so many times the second, at most \
+            max (256). The first, which is the mean, is always kept and not counted",
+    accepts: "a whole number from 1 to 4294967295, \"best\", { energy = 0.9, max = 256 } or { tolerance = 0.1, max = 256 }",
     default: || Some(DEFAULT_RANK.to_string()),
 };
 pub(super) const OVERSAMPLE: Key = Key {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use toml::Spanned;
 use toml::de::DeValue;
 
 use super::nodes::LearnFrom;
@@ -45,7 +46,8 @@ pub(super) enum Scalar {
     Float(f64),
     Boolean(bool),
     List(Vec<Scalar>),
-    Table,
+    /// Entries in the order of their names.
+    Table(Vec<(String, Scalar)>),
     /// What no key accepts, by its name.
     Other(&'static str),
 }
@@ -62,7 +64,12 @@ impl Scalar {
             DeValue::Boolean(value) => Self::Boolean(*value),
             DeValue::Datetime(_) => Self::Other("a date or time"),
             DeValue::Array(values) => Self::List(values.iter().map(|value| Self::new(value.get_ref())).collect()),
-            DeValue::Table(_) => Self::Table,
+            DeValue::Table(entries) => {
+                let entry = |(name, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+                    (ToString::to_string(name.get_ref()), Self::new(value.get_ref()))
+                };
+                Self::Table(entries.iter().map(entry).collect())
+            }
         }
     }
 }
@@ -78,7 +85,11 @@ impl fmt::Display for Scalar {
                 let values: Vec<String> = values.iter().map(Self::to_string).collect();
                 write!(f, "[{}]", values.join(", "))
             }
-            Self::Table => f.write_str("a table"),
+            Self::Table(entries) if entries.is_empty() => f.write_str("a table"),
+            Self::Table(entries) => {
+                let entries: Vec<String> = entries.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+                write!(f, "{{ {} }}", entries.join(", "))
+            }
             Self::Other(name) => f.write_str(name),
         }
     }

@@ -11,6 +11,8 @@ use super::{LANES, PanelMut, Simd};
 pub mod stream {
     /// The block a range finder starts from.
     pub const START_BLOCK: u32 = 1;
+    /// Columns that the length of a matrix is estimated with.
+    pub const PROBE: u32 = 2;
     /// Dropout masks.
     pub const DROPOUT: u32 = 3;
     /// Pairs that are no edges.

@@ -78,6 +78,8 @@ pub struct Embedding {
     pub operator_columns: usize,
     /// How many iterations were made.
     pub iterations: usize,
+    /// The share of the energy that the triplets hold, where they were chosen by it.
+    pub energy: Option<f64>,
 }
 
 /// Why there is no embedding.
@@ -137,6 +139,7 @@ pub fn embed_matrix(
         relative_residuals: svd.certificate.relative_residuals,
         operator_columns: svd.operator_columns,
         iterations: svd.iterations,
+        energy: svd.energy,
     })
 }
 
@@ -281,6 +284,7 @@ mod tests {
             relative_residuals: vec![0.0; 2],
             operator_columns: 0,
             iterations: 0,
+            energy: None,
         };
         let plain = embedding.plain_weights();
         assert_eq!(embedding.score(&[(0, 1)], true, &plain), [23.0]);

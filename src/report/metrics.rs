@@ -105,6 +105,9 @@ pub struct Decomposition {
     pub max_relative_residual: Option<f64>,
     /// How many iterations were made.
     pub iterations: usize,
+    /// The share of the energy that the triplets hold, where they were chosen by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<f64>,
 }
 
 /// What training a network came to.
@@ -237,6 +240,7 @@ pub(super) fn example() -> Metrics {
                 operator_columns: 600,
                 max_relative_residual: Some(0.003),
                 iterations: 10,
+                energy: None,
             }),
             ..Stage::new(EMBEDDING, 1.5)
         }],

@@ -52,8 +52,12 @@ fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage) -> fmt::Result {
         return row(f, stage.name, &format_args!("rank {}{residual}", decomposition.rank));
     }
     if let Some(decomposition) = &stage.decomposition {
+        let columns = thousands(decomposition.operator_columns);
         row(f, "rank", &decomposition.rank)?;
-        row(f, "iterations", &decomposition.iterations)?;
+        if let Some(energy) = decomposition.energy {
+            row(f, "energy", &format_args!("{energy:.3} of ‖M‖², both without the first triplet"))?;
+        }
+        row(f, "iterations", &format_args!("{}, {columns} columns", decomposition.iterations))?;
         let residual = decomposition.max_relative_residual;
         row(f, "worst residual", &residual.map_or("–".to_owned(), |r| format!("{r:.2e} of its σ")))?;
     }
@@ -145,7 +149,7 @@ nodes           5,000
 edges           1,050,000
 workers         2
 rank            32
-iterations      10
+iterations      10, 600 columns
 worst residual  3.00e-3 of its σ
 
 embedding          valid     test

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::certificate::Certificate;
+use super::keep::{Keep, Kept};
 use super::options::{Options, SvdError};
 use crate::engine::{Session, Shard};
 use crate::kernel::Mask;
@@ -54,6 +55,8 @@ pub(super) struct Spectrum {
     /// One column a triplet.
     pub(super) vectors: Dense,
     pub(super) certificate: Certificate,
+    /// The share of the energy that they hold, where they were chosen by it.
+    pub(super) energy: Option<f64>,
 }
 
 impl GramPlan {
@@ -112,8 +115,8 @@ impl GramPlan {
         self.flops < turns * (products as f64 + orthonormal)
     }
 
-    /// Sums the Gram matrix up and solves its eigenvalue problem for the largest `rank`.
-    pub(super) fn spectrum(&self, session: &mut Session<'_>, rank: usize) -> Result<Spectrum, SvdError> {
+    /// Sums the Gram matrix up and solves its eigenvalue problem for the largest `rank`, or as many of them as are kept.
+    pub(super) fn spectrum(&self, session: &mut Session<'_>, rank: usize, keep: Keep) -> Result<Spectrum, SvdError> {
         let order = self.order;
         let mut total = vec![0.0; order * order];
         let mut grams: Vec<Option<Vec<f64>>> = Vec::new();
@@ -136,7 +139,7 @@ impl GramPlan {
             let is_used_again = self.parts[position..].iter().any(|later| later.is_same_as(position));
             grams.push(own.filter(|_| is_used_again));
         }
-        spectrum_of(session, &total, order, rank)
+        spectrum_of(session, &total, order, rank, keep)
     }
 }
 
@@ -166,7 +169,13 @@ fn add_scaled(total: &mut [f64], gram: &[f64], scale: Option<&[f32]>, order: usi
 
 /// The largest eigenpairs, each with its residual relative to its own σ: ‖Mᵀu − σv‖/σ = ‖Gv − λv‖/λ, measured on G, and
 /// what rounding may have done to G itself. Those that are rounding and nothing else are left out.
-fn spectrum_of(session: &mut Session<'_>, gram: &[f64], order: usize, rank: usize) -> Result<Spectrum, SvdError> {
+fn spectrum_of(
+    session: &mut Session<'_>,
+    gram: &[f64],
+    order: usize,
+    rank: usize,
+    keep: Keep,
+) -> Result<Spectrum, SvdError> {
     let trace: f64 = (0..order).map(|place| gram[place * order + place]).sum();
     // Products are exact and partial sums few: a few units in the last place of the largest entries.
     let rounding = 16.0 * f64::EPSILON * trace;
@@ -193,12 +202,13 @@ fn spectrum_of(session: &mut Session<'_>, gram: &[f64], order: usize, rank: usiz
     }
     let vectors = solved.split_off(1 + 2 * rank);
     let (values, residuals) = solved[1..].split_at(rank);
-    let kept = values.iter().take_while(is_real).count();
+    let roots: Vec<f64> = values.iter().take_while(is_real).map(|value| value.sqrt()).collect();
+    let Kept { count: kept, energy, .. } = keep.count(&roots, Some(trace));
     let relative = residuals.iter().zip(values).take(kept).map(|(residual, value)| (residual + rounding) / value);
     let certificate = Certificate { relative_residuals: relative.collect() };
     let kept_columns = vectors.chunks_exact(rank).flat_map(|row| row[..kept].iter().map(|&part| part as f32));
     let vectors = Dense::new(order, kept, kept_columns.collect()).unwrap_or_default();
-    Ok(Spectrum { singular_values: values[..kept].iter().map(|value| value.sqrt()).collect(), vectors, certificate })
+    Ok(Spectrum { singular_values: roots[..kept].to_vec(), vectors, certificate, energy })
 }
 
 /// The vectors of the other side: `u = M·v/σ`.

@@ -26,6 +26,7 @@
 mod certificate;
 mod demand;
 mod gram;
+mod keep;
 mod krylov;
 mod options;
 mod orthonormal;
@@ -35,6 +36,7 @@ mod solve;
 mod subspace;
 
 pub use certificate::Certificate;
+pub use keep::Keep;
 pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, Start, SvdError};
 pub use prepared::Prepared;
 pub use run::{Progress, Svd, Triplets, decompose, decompose_on, decompose_watched};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::keep::Keep;
 use crate::engine::EngineError;
 use crate::kernel::factor::FactorError;
 use crate::matrix::{Dense, Shape};
@@ -16,6 +17,8 @@ pub const DEFAULT_OVERSAMPLE_LIMIT: usize = 30;
 pub struct Options {
     /// The number of singular triplets, k.
     pub rank: usize,
+    /// Which of them are kept: all, or as many as a rule says.
+    pub keep: Keep,
     /// Columns beyond the rank; `None` means as many as the rank, at most [`DEFAULT_OVERSAMPLE_LIMIT`].
     pub oversample: Option<usize>,
     /// The most iterations; each multiplies once by M and once by Mᵀ. [`Method::Krylov`] multiplies by at most as many columns
@@ -77,6 +80,7 @@ impl Options {
     pub fn of_rank(rank: usize) -> Self {
         Self {
             rank,
+            keep: Keep::default(),
             oversample: None,
             iterations: DEFAULT_ITERATIONS,
             tolerance: None,
@@ -97,6 +101,7 @@ impl Options {
         if self.rank > limit {
             return Err(SvdError::RankTooLarge { rank: self.rank, shape, limit });
         }
+        self.keep.check()?;
         if let Some(tolerance) = self.tolerance.filter(|tolerance| !(tolerance.is_finite() && *tolerance > 0.0)) {
             return Err(SvdError::BadTolerance { tolerance });
         }
@@ -133,6 +138,12 @@ pub enum SvdError {
     BadTolerance {
         /// What was given.
         tolerance: f64,
+    },
+    /// A share of something that is no share.
+    #[error("a share of {part} has no meaning: give a number above 0 and at most 1, such as 0.9")]
+    BadShare {
+        /// What was given.
+        part: f64,
     },
     /// The short side is too long for its Gram matrix.
     #[error("a {shape} matrix is too large for the Gram matrix of its short side: use the method \"subspace\"")]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::certificate::Certificate;
 use super::gram::{GramPlan, Spectrum};
+use super::keep::Keep;
 use super::options::{Method, Options, SvdError};
 use super::run::Progress;
 use super::subspace::Tall;
@@ -29,6 +30,11 @@ impl Prepared {
     /// Checks the options against the matrix and the memory there is, and chooses the method if that is left open.
     pub fn new(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Self, SvdError> {
         let shape = matrix.shape();
+        let mut options = options.clone();
+        if options.keep != Keep::All {
+            // As many as there are may be too few for the rule, and are never too many to ask for.
+            options.rank = options.rank.min(shape.smaller_side());
+        }
         let block = options.block_columns(shape)?;
         let mut programs =
             [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))).to_vec();
@@ -38,13 +44,13 @@ impl Prepared {
         };
         let gram = match options.method {
             Method::Gram if gram.is_none() => return Err(SvdError::NoGram { shape }),
-            Method::Auto => gram.filter(|gram| gram.is_cheaper(shape, options, block, &programs)),
+            Method::Auto => gram.filter(|gram| gram.is_cheaper(shape, &options, block, &programs)),
             _ => gram,
         };
         if gram.is_none() {
             programs.truncate(2);
         }
-        let prepared = Self { shape, options: options.clone(), block, programs, gram };
+        let prepared = Self { shape, options, block, programs, gram };
         cluster.memory.map_or(Ok(()), |limit| prepared.fit_into(limit))?;
         Ok(prepared)
     }
@@ -91,7 +97,7 @@ impl Prepared {
         progress: &Progress,
     ) -> Result<Option<Spectrum>, SvdError> {
         let Some(gram) = &self.gram else { return Ok(None) };
-        let spectrum = gram.spectrum(session, self.options.rank)?;
+        let spectrum = gram.spectrum(session, self.options.rank, self.options.keep)?;
         if session.worker() == 0 {
             progress(1, 1, Some(spectrum.certificate.worst()));
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::certificate::Certificate;
 use super::gram::{self, Spectrum};
+use super::keep::{Kept, Probe};
 use super::krylov::grow;
 use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
@@ -31,6 +32,8 @@ pub struct Svd {
     pub iterations: usize,
     /// How many columns were multiplied by M or its transpose in all.
     pub operator_columns: usize,
+    /// The share of the energy that they hold, where they were chosen by it.
+    pub energy: Option<f64>,
 }
 
 impl Svd {
@@ -55,6 +58,8 @@ pub struct Triplets {
     pub iterations: usize,
     /// How many columns were multiplied by M or its transpose in all.
     pub operator_columns: usize,
+    /// The share of the energy that they hold, where they were chosen by it.
+    pub energy: Option<f64>,
 }
 
 impl Triplets {
@@ -90,6 +95,7 @@ pub fn decompose_watched(
             certificate: triplets.certificate,
             iterations: triplets.iterations,
             operator_columns: triplets.operator_columns,
+            energy: triplets.energy,
         })
     })
 }
@@ -117,14 +123,14 @@ pub(super) fn iterate_on(
     let start = options.start.as_ref().map(|start| if is_wide { &*start.left } else { &*start.right });
     let find = if options.method == Method::Krylov { grow } else { iterate };
     let projection = find(session, prepared.tall(), prepared.block, options, start, progress)?;
-    let triplets = triplets(session, projection, options.rank, is_wide)?;
+    let triplets = triplets(session, prepared, projection)?;
     Ok(certify(session, prepared.tall().plain, triplets)?.turned(is_wide))
 }
 
 /// The triplets of a matrix that is at least as high as wide, from the eigenvectors of its Gram matrix. Here the left
 /// vectors are images of the right ones by construction, so what is measured is ‖Mᵀu − σv‖.
 fn of_spectrum(session: &mut Session<'_>, prepared: &Prepared, spectrum: Spectrum) -> Result<Triplets, SvdError> {
-    let Spectrum { singular_values, vectors, .. } = spectrum;
+    let Spectrum { singular_values, vectors, energy, .. } = spectrum;
     let (tall, rank) = (prepared.tall(), singular_values.len());
     let (seed, stream) = (prepared.options.seed, random::stream::START_BLOCK);
     let right = session.panel_from(&vectors, rank, seed, stream)?;
@@ -134,25 +140,29 @@ fn of_spectrum(session: &mut Session<'_>, prepared: &Prepared, spectrum: Spectru
     let squares = session.distance_squares(&images, &right, &singular_values)?;
     let certificate = Certificate::new(&squares, &singular_values);
     let operator_columns = tall.columns + 2 * rank;
-    let triplets = Triplets { left, singular_values, right, certificate, iterations: 0, operator_columns };
+    let triplets = Triplets { left, singular_values, right, certificate, iterations: 0, operator_columns, energy };
     Ok(without_rounding(session, triplets)?.turned(prepared.is_wide()))
 }
 
-/// The vectors of the first triplets, with their signs fixed by the left vectors of the matrix as the user stated it.
-fn triplets(
-    session: &mut Session<'_>,
-    mut projection: Projection,
-    rank: usize,
-    is_wide: bool,
-) -> Result<Triplets, SvdError> {
+/// The vectors of the triplets that are kept, with their signs fixed.
+fn triplets(session: &mut Session<'_>, prepared: &Prepared, mut projection: Projection) -> Result<Triplets, SvdError> {
+    let (options, tall) = (&prepared.options, prepared.tall());
     let positive = projection.singular_values.iter().take_while(|&&value| value > 0.0).count();
-    let rank = rank.min(positive);
-    let left = rotate(session, &projection.left.iter().collect::<Vec<_>>(), &projection.left_rotation, rank)?;
-    let right = rotate(session, &projection.right.iter().collect::<Vec<_>>(), &projection.right_rotation, rank)?;
-    let (left, right) = with_signs(session, left, right, is_wide)?;
-    projection.singular_values.truncate(rank);
+    if options.keep.is_by_energy() && projection.total.is_none() {
+        let probe = Probe::new(session, tall.columns, tall.plain, options.seed)?;
+        let within: f64 = projection.singular_values.iter().map(|value| value * value).sum();
+        projection.total = Some(within + probe.beyond(session, &projection.left)?);
+        projection.operator_columns += probe.columns();
+    }
+    let found = &projection.singular_values[..options.rank.min(positive)];
+    let Kept { count, energy, .. } = options.keep.count(found, projection.total);
+    let left = rotate(session, &projection.left.iter().collect::<Vec<_>>(), &projection.left_rotation, count)?;
+    let right = rotate(session, &projection.right.iter().collect::<Vec<_>>(), &projection.right_rotation, count)?;
+    let (left, right) = with_signs(session, left, right, prepared.is_wide())?;
+    projection.singular_values.truncate(count);
     let Projection { singular_values, iterations, operator_columns, .. } = projection;
-    Ok(Triplets { left, singular_values, right, certificate: Certificate::default(), iterations, operator_columns })
+    let certificate = Certificate::default();
+    Ok(Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy })
 }
 
 /// Fixes the signs by the left vectors of the matrix as the user stated it: the largest entry of each is positive.

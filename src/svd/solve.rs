@@ -56,7 +56,7 @@ fn of_spectrum(
     cut: f64,
 ) -> Result<Solution, SvdError> {
     const TRANSPOSED: usize = 1;
-    let Spectrum { mut singular_values, vectors, mut certificate } = spectrum;
+    let Spectrum { mut singular_values, vectors, mut certificate, .. } = spectrum;
     let kept = count_above(&singular_values, cut);
     let (seed, stream) = (prepared.options.seed, random::stream::START_BLOCK);
     let vectors = session.panel_from(&vectors, singular_values.len(), seed, stream)?;

@@ -29,6 +29,8 @@ pub(super) struct Projection {
     pub(super) right: Vec<Shard>,
     pub(super) right_rotation: Vec<f64>,
     pub(super) singular_values: Vec<f64>,
+    /// ‖M‖², if it is known.
+    pub(super) total: Option<f64>,
     pub(super) iterations: usize,
     pub(super) operator_columns: usize,
 }
@@ -87,6 +89,7 @@ pub(super) fn iterate(
         right: vec![right.panel],
         right_rotation: small.right,
         singular_values: small.values,
+        total: None,
         iterations: done,
         operator_columns,
     })

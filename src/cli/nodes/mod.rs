@@ -131,6 +131,7 @@ impl Runner<'_> {
                 operator_columns: reduced.operator_columns,
                 max_relative_residual: reduced.relative_residuals.iter().copied().reduce(f64::max),
                 iterations: reduced.iterations,
+                energy: None,
             };
             let seconds = start.elapsed().as_secs_f64();
             self.stages.push(Stage { decomposition: Some(decomposition), ..Stage::new(FEATURES, seconds) });
@@ -168,6 +169,7 @@ impl Runner<'_> {
             operator_columns,
             max_relative_residual: relative_residuals.iter().copied().reduce(f64::max),
             iterations,
+            energy: None,
         };
         model.weights = Weights::Linear(weights);
         let stage = Stage { decomposition: Some(decomposition), ..Stage::new(name, start.elapsed().as_secs_f64()) };

@@ -43,6 +43,7 @@ fn every_key_is_read() {
     let experiment = parse(text).unwrap();
     let svd = svd::Options {
         rank: 100,
+        keep: Keep::All,
         oversample: Some(10),
         iterations: 0,
         tolerance: Some(0.02),
@@ -101,6 +102,13 @@ fn wrong_values_are_refused_with_key_line_and_what_is_accepted() {
         ("embedding.rank = 4294967296", "`embedding.rank` is 4294967296: expected a whole number from 1"),
         ("embedding.rank = 1.5", "`embedding.rank` is 1.5: expected a whole number"),
         ("embedding.rank = \"8\"", "`embedding.rank` is \"8\": expected a whole number"),
+        ("embedding.rank = { energy = 1.5 }", "`embedding.rank` is { energy = 1.5 }: expected a whole number from 1"),
+        ("embedding.rank = { energy = 0, max = 9 }", "is { energy = 0, max = 9 }: expected a whole number"),
+        ("embedding.rank = { tolerance = nan }", "is { tolerance = NaN }: expected a whole number"),
+        ("embedding.rank = { max = 9 }", "is { max = 9 }: expected a whole number"),
+        ("embedding.rank = { enrgy = 0.9 }", "is { enrgy = 0.9 }: expected a whole number"),
+        ("embedding.rank = { energy = 0.9, max = 0 }", "is { energy = 0.9, max = 0 }: expected a whole number"),
+        ("embedding.rank = { energy = 0.9, tolerance = 0.1 }", "{ energy = 0.9, max = 256 } or { tolerance = 0.1, max"),
         ("embedding.rank = {}", "`embedding.rank` is a table: expected a whole number"),
         ("embedding.rank = 99999999999999999999999999999999999999999999", "expected a whole number from 1"),
         ("embedding.window = 0", "`embedding.window` is 0: expected a whole number from 1"),
@@ -151,6 +159,14 @@ fn text_that_is_not_toml_is_refused_with_its_line() {
 fn set_overrides_entries() {
     assert_eq!(set("embedding.rank=64").unwrap().embedding.svd.rank, 64);
     assert_eq!(set(" embedding.rank = 64 ").unwrap().embedding.svd.rank, 64);
+    for (assignment, keep, rank) in [
+        ("embedding.rank={energy=0.9,max=64}", Keep::Energy(0.9), 64),
+        ("embedding.rank={ energy = 1 }", Keep::Energy(1.0), DEFAULT_MOST_RANK),
+        ("embedding.rank={tolerance=0.1}", Keep::Above(0.1), DEFAULT_MOST_RANK),
+    ] {
+        let svd = set(assignment).unwrap().embedding.svd;
+        assert_eq!((svd.keep, svd.rank), (keep, rank), "{assignment}");
+    }
     assert_eq!(set("embedding.normalize=symmetric").unwrap().embedding.normalize, Normalize::Symmetric);
     assert_eq!(set("embedding.normalize=\"symmetric\"").unwrap().embedding.normalize, Normalize::Symmetric);
     assert_eq!(set("embedding={rank = 3, window = 2}").unwrap().embedding.walks, Walks::Window(2));

@@ -13,6 +13,7 @@ fn embedding() -> Embedding {
         relative_residuals: vec![0.1, 0.2],
         operator_columns: 10,
         iterations: 1,
+        energy: None,
     }
 }
 

@@ -49,6 +49,11 @@ impl Basis {
         }
     }
 
+    /// The panels.
+    pub(super) fn blocks(&self) -> &[Shard] {
+        &self.blocks
+    }
+
     /// The panels, to be rotated.
     pub(super) fn into_blocks(self) -> Vec<Shard> {
         self.blocks

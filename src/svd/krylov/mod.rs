@@ -17,6 +17,7 @@ mod project;
 mod size;
 
 use super::certificate::Certificate;
+use super::keep::{Keep, Probe};
 use super::options::{Options, SvdError};
 use super::run::Progress;
 use super::subspace::{Projection, Tall};
@@ -51,6 +52,8 @@ pub(super) fn grow(
         operator_columns: 0,
         drawn: 0,
         steps: 0,
+        probe: None,
+        total: None,
     };
     let first = match start {
         None => growth.draw(session)?,
@@ -66,6 +69,7 @@ pub(super) fn grow(
         right: growth.right.into_blocks(),
         right_rotation: rotations.right,
         singular_values: rotations.singular_values,
+        total: growth.total,
         iterations: growth.steps,
         operator_columns: growth.operator_columns,
     })
@@ -85,6 +89,9 @@ struct Growth<'a> {
     /// Random blocks drawn so far.
     drawn: u32,
     steps: usize,
+    /// What tells ‖M‖, and that squared, where a rule needs it.
+    probe: Option<Probe>,
+    total: Option<f64>,
 }
 
 impl Growth<'_> {
@@ -113,19 +120,25 @@ impl Growth<'_> {
             let coupling = &coefficients[known * fresh.cols()..];
             let is_exhausted = beyond.cols() == 0;
             let is_too_large = known + beyond.cols().max(1) > self.sizes.kept;
-            let tolerance = self.options.tolerance.filter(|_| known >= self.least() && checks.is_due(self.steps));
+            let is_looked_at = self.is_looked_for() && known >= self.least() && checks.is_due(self.steps);
             let mut worst = None;
-            if tolerance.is_some() || is_too_large {
+            if is_looked_at || is_too_large {
                 let rotations = self.projected.decompose(self.right.columns())?;
-                if let Some(tolerance) = tolerance {
-                    let found = self.worst(&rotations, coupling, fresh.cols());
+                if is_looked_at {
+                    let wanted = self.wanted(session, &rotations)?;
+                    let found = worst_residual(&rotations, coupling, fresh.cols(), wanted);
+                    worst = Some(found);
+                    let is_deep = known >= self.enough(wanted);
                     // What the blocks never saw has no residual.
-                    if found <= tolerance && !(is_exhausted && known < self.enough()) {
-                        self.tell(session, progress, Some(found));
+                    if self
+                        .options
+                        .tolerance
+                        .map_or(is_deep, |tolerance| found <= tolerance && (is_deep || !is_exhausted))
+                    {
+                        self.tell(session, progress, worst);
                         return Ok(rotations);
                     }
-                    checks.note(self.steps, found, tolerance);
-                    worst = Some(found);
+                    checks.note(self.steps, found, self.options.tolerance.unwrap_or(0.0));
                 }
                 if is_too_large {
                     self.restart(session, &rotations)?;
@@ -145,26 +158,52 @@ impl Growth<'_> {
     /// multiplied by as may be.
     fn is_last(&self, width: usize) -> bool {
         let known = self.left.columns();
-        let is_deep = self.options.tolerance.is_none() && known >= self.enough();
+        let is_deep = !self.is_looked_for() && known >= self.enough(self.options.rank);
         known >= self.matrix.columns || is_deep || self.operator_columns + 2 * width > self.sizes.columns
     }
 
-    /// Columns of a basis that are enough without a tolerance. Vectors to start from are worth as many blocks.
-    fn enough(&self) -> usize {
+    /// Whether the triplets on the way tell when to stop.
+    fn is_looked_for(&self) -> bool {
+        self.options.tolerance.is_some() || self.options.keep != Keep::All
+    }
+
+    /// Columns of a basis that are enough for so many triplets without a tolerance. Vectors to start from are worth as many
+    /// blocks.
+    fn enough(&self, wanted: usize) -> usize {
         match self.options.start {
-            None => depth(self.options.rank, self.sizes.width),
-            Some(_) => 2 * self.options.rank,
+            None => depth(wanted, self.sizes.width),
+            Some(_) => 2 * wanted,
         }
         .min(self.sizes.kept)
     }
 
-    /// Columns of a basis that may be enough with a tolerance.
+    /// Columns of a basis before which there is no use in looking whether they are enough.
     fn least(&self) -> usize {
-        match self.options.start {
-            None => LEAST * self.options.rank,
-            Some(_) => self.options.rank,
+        match (&self.options.start, self.options.keep) {
+            (None, Keep::All) => LEAST * self.options.rank,
+            (None, _) => LEAST * self.sizes.width,
+            (Some(_), _) => self.options.rank,
         }
         .min(self.sizes.kept)
+    }
+
+    /// How many triplets are wanted, as far as those found tell: the most, while a rule is not met.
+    fn wanted(&mut self, session: &mut Session<'_>, rotations: &Rotations) -> Result<usize, SvdError> {
+        let Options { keep, rank, seed, .. } = *self.options;
+        let values = &rotations.singular_values;
+        if keep.is_by_energy() {
+            if self.probe.is_none() {
+                let probe = Probe::new(session, self.matrix.columns, self.matrix.plain, seed)?;
+                self.operator_columns += probe.columns();
+                self.probe = Some(probe);
+            }
+            if let Some(probe) = &self.probe {
+                let within: f64 = values.iter().map(|value| value * value).sum();
+                self.total = Some(within + probe.beyond(session, self.left.blocks())?);
+            }
+        }
+        let kept = keep.count(&values[..rank.min(values.len())], self.total);
+        Ok(if keep == Keep::All || !kept.is_met { rank } else { kept.count })
     }
 
     /// What U lacks of the images of a block of the other side.
@@ -185,18 +224,6 @@ impl Growth<'_> {
         Ok(session.random_normal(self.matrix.columns, self.sizes.width, seed, random::stream::START_BLOCK)?)
     }
 
-    /// The worst residual of the wanted triplets, relative to their own σ.
-    fn worst(&self, rotations: &Rotations, coupling: &[f64], width: usize) -> f64 {
-        let values = &rotations.singular_values;
-        let wanted = self.options.rank.min(values.len());
-        let mut certificate = Certificate { relative_residuals: rotations.relative_residuals(coupling, width, wanted) };
-        certificate.relative_residuals.truncate(certificate.count_real(&values[..wanted]));
-        match values.len() < self.options.rank {
-            true => f64::INFINITY,
-            false => certificate.worst(),
-        }
-    }
-
     /// Reduces both bases to their best vectors.
     fn restart(&mut self, session: &mut Session<'_>, rotations: &Rotations) -> Result<(), SvdError> {
         let of = rotations.singular_values.len();
@@ -211,8 +238,16 @@ impl Growth<'_> {
 
     fn tell(&self, session: &Session<'_>, progress: &Progress, worst: Option<f64>) {
         if session.worker() == 0 {
-            let of = self.enough().div_ceil(self.sizes.width).max(self.steps);
+            let of = self.enough(self.options.rank).div_ceil(self.sizes.width).max(self.steps);
             progress(self.steps, of, worst);
         }
     }
+}
+
+/// The worst residual of the wanted triplets, relative to their own σ; infinite if there are fewer.
+fn worst_residual(rotations: &Rotations, coupling: &[f64], width: usize, wanted: usize) -> f64 {
+    let Some(values) = rotations.singular_values.get(..wanted) else { return f64::INFINITY };
+    let mut certificate = Certificate { relative_residuals: rotations.relative_residuals(coupling, width, wanted) };
+    certificate.relative_residuals.truncate(certificate.count_real(values));
+    certificate.worst()
 }

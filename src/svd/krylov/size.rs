@@ -1,5 +1,6 @@
 //! How wide blocks are, how many of them there are, and when there are too many.
 
+use super::super::keep::Keep;
 use super::super::options::Options;
 
 /// Columns of a block. Narrow blocks reach deeper with as many columns, and a row of sixteen is a cache line; but a product
@@ -7,6 +8,8 @@ use super::super::options::Options;
 const WIDTH: usize = 16;
 /// The most triplets for a column.
 const TRIPLETS: usize = 4;
+/// Triplets to expect where a rule picks them.
+const LIKELY: usize = 128;
 /// Columns of a block for a few triplets.
 const NARROW_WIDTH: usize = 8;
 /// Columns that a basis has without a tolerance: so many for each triplet, and so many more.
@@ -30,7 +33,9 @@ pub(super) struct Sizes {
 impl Sizes {
     /// The sizes for a matrix with a short side of `side`.
     pub(super) fn new(options: &Options, side: usize, block_columns: usize) -> Self {
-        let width = match options.rank {
+        // Where a rule picks the rank it is likely to be far below the most.
+        let likely = if options.keep == Keep::All { options.rank } else { options.rank.min(LIKELY) };
+        let width = match likely {
             0..=NARROW_WIDTH => NARROW_WIDTH,
             rank => rank.div_ceil(TRIPLETS).next_multiple_of(WIDTH),
         };
