@@ -163,10 +163,17 @@ impl Sparse {
     /// Bytes that its arrays take, those of the transpose not counted; of an outline, what they would take if entries fell
     /// anywhere.
     pub fn bytes(&self) -> usize {
-        let Some(nonzeros) = self.outline else { return self.tiles.iter().map(Tile::bytes).sum() };
-        let runs = self.rows() as f64 * self.strips() as f64;
-        let filled = runs * (1.0 - (-(nonzeros as f64) / runs.max(1.0)).exp());
-        2 * nonzeros + 4 * filled as usize + 8 * (self.strips() + 1) * self.tiling.count()
+        match self.outline {
+            None => self.tiles.iter().map(Tile::bytes).sum(),
+            Some(nonzeros) => 2 * nonzeros + 4 * self.runs() + 8 * (self.strips() + 1) * self.tiling.count(),
+        }
+    }
+
+    /// Runs of entries of one row in one strip; of an outline, how many there would be.
+    pub fn runs(&self) -> usize {
+        let Some(nonzeros) = self.outline else { return self.tiles.iter().map(Tile::runs).sum() };
+        let possible = self.rows() as f64 * self.strips() as f64;
+        (possible * -(-(nonzeros as f64) / possible.max(1.0)).exp_m1()) as usize
     }
 
     /// Calls `f(row, column, value)` for every entry: tile after tile, strip after strip, row after row.

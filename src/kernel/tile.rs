@@ -132,6 +132,11 @@ impl Tile {
         self.values.is_some()
     }
 
+    /// Runs of entries of one row in one strip.
+    pub fn runs(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Bytes of its arrays.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.starts[..])

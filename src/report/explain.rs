@@ -41,7 +41,7 @@ pub struct StagePlan {
     /// Columns of a panel.
     pub block: usize,
     /// How the triplets are found.
-    pub method: String,
+    pub method: &'static str,
     /// Parts that are written down first.
     pub formed: Vec<FormedPart>,
     /// Multiplications by the matrix and by its transpose.

@@ -1,6 +1,7 @@
 //! What a decomposition will ask for, before it starts.
 
-use super::options::SvdError;
+use super::krylov;
+use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
 use crate::graph::Tiling;
 use crate::plan::cost::{Machine, Memory, bytes_of_leaves};
@@ -15,57 +16,88 @@ const KEPT_BY_ALLOCATOR: u64 = 32 << 20;
 impl Prepared {
     /// How often it will multiply, if it takes all the iterations it may.
     pub fn work(&self) -> Work {
-        let turns = self.options.iterations + 1;
-        Work { block: self.block, plain: turns, transposed: turns }
+        match self.options.method {
+            Method::Krylov => {
+                let krylov::Demand { width, steps, .. } = self.krylov_demand(&self.options, self.block);
+                Work { block: width, plain: steps + 1, transposed: steps }
+            }
+            _ => {
+                let turns = self.options.iterations + 1;
+                Work { block: self.block, plain: turns, transposed: turns }
+            }
+        }
+    }
+
+    /// How the triplets are found, in words.
+    pub fn method(&self) -> &'static str {
+        match self.options.method {
+            _ if self.is_gram() => "the Gram matrix of the short side",
+            Method::Krylov => "block Krylov iteration",
+            _ => "subspace iteration",
+        }
     }
 
     /// Bytes that each process holds at the peak: the matrix, and the panels.
     pub fn memory(&self, machine: &Machine) -> Memory {
-        self.memory_of(self.block, self.options.rank, machine)
+        self.memory_of(&self.options, self.block, machine)
     }
 
-    fn memory_of(&self, block: usize, rank: usize, machine: &Machine) -> Memory {
+    fn memory_of(&self, options: &Options, columns: usize, machine: &Machine) -> Memory {
         let processes = machine.processes as u64;
         let (matrices, diagonals) = bytes_of_leaves(&self.programs());
         let leaves = matrices / processes + diagonals;
         let (high, low) = (self.shape.rows.max(self.shape.columns), self.shape.smaller_side());
-        let answer = self.answer(high, low, block, rank) / processes;
+        let both = |columns: usize| panel_bytes(high, columns) + panel_bytes(low, columns);
         if self.is_gram() {
             let programs = self.programs();
             let formed = programs[2..].iter().map(|program| program.product_memory(0, machine).panels);
             let gram = (low * low * size_of::<f64>()) as u64;
-            let depth = Tiling::new(high).count().next_power_of_two().ilog2() as u64 + 1;
+            let depth = u64::from(Tiling::new(high).count().next_power_of_two().ilog2()) + 1;
             let grams = gram * (depth * machine.workers as u64 + GRAMS_TO_SOLVE);
             return Memory { leaves, panels: formed.max().unwrap_or(0) + grams, gathered: 0 };
         }
-        // A product while the basis that it came from is still needed, then the answer in shards and in one piece.
         let tall = self.tall();
-        let product = |side: usize, held: u64| {
+        let product = |side: usize, block: usize, held: u64| {
             let product = self.programs()[side].product_memory(block, machine);
             Memory { panels: product.panels + held / processes, ..product }
         };
-        let products = [product(tall.plain, panel_bytes(high, block)), product(tall.transposed, 0)];
+        // The vectors in shards, and a copy of them in one piece.
+        let vectors = 2 * both(options.rank) / processes;
+        let (products, answer, block) = match options.method {
+            Method::Krylov => {
+                // Both bases are kept to the end.
+                let krylov::Demand { width, basis, .. } = self.krylov_demand(options, columns);
+                let bases = both(basis);
+                let products = [product(tall.plain, width, bases), product(tall.transposed, width, bases)];
+                (products, bases / processes + vectors, width)
+            }
+            _ => {
+                // The basis that a block came from is still needed when it is multiplied.
+                let held = panel_bytes(high, columns);
+                let products = [product(tall.plain, columns, held), product(tall.transposed, columns, 0)];
+                (products, both(columns) / processes + vectors, columns)
+            }
+        };
         let product = products.into_iter().max_by_key(Memory::total).unwrap_or_default();
         // Small panels are given back to the allocator, and not by that to the system.
         let shard = panel_bytes(high, block) / processes / machine.workers as u64;
-        let panels = match shard < KEPT_BY_ALLOCATOR {
+        let panels = match shard < KEPT_BY_ALLOCATOR && options.method != Method::Krylov {
             true => product.panels + answer,
             false => product.panels.max(answer),
         };
         Memory { leaves, panels, gathered: product.gathered }
     }
 
-    /// Bases of both sides, the vectors made of them, and a copy of those.
-    fn answer(&self, high: usize, low: usize, block: usize, rank: usize) -> u64 {
-        let both = |columns: usize| panel_bytes(high, columns) + panel_bytes(low, columns);
-        both(block) + 2 * both(rank)
+    fn krylov_demand(&self, options: &Options, columns: usize) -> krylov::Demand {
+        krylov::demand(options, self.shape.smaller_side(), columns)
     }
 
     /// Refuses what does not fit into so many bytes, and says what does.
     pub(super) fn fit_into(&self, limit: u64) -> Result<(), SvdError> {
         let needed = |rank: usize| {
-            let block = self.block - self.options.rank + rank;
-            self.memory_of(block, rank, &Machine::REFERENCE).total()
+            let columns = self.block - self.options.rank + rank;
+            let options = Options { rank, ..self.options.clone() };
+            self.memory_of(&options, columns, &Machine::REFERENCE).total()
         };
         let rank = self.options.rank;
         if needed(rank) <= limit {
@@ -77,12 +109,7 @@ impl Prepared {
             let middle = fits + (too_much - fits) / 2;
             if needed(middle) <= limit { fits = middle } else { too_much = middle }
         }
-        Err(SvdError::NoRoom {
-            shape: self.shape,
-            rank,
-            needed: needed(rank),
-            limit,
-            fits: Some(fits).filter(|&rank| rank > 0),
-        })
+        let fits = Some(fits).filter(|&rank| rank > 0);
+        Err(SvdError::NoRoom { shape: self.shape, rank, needed: needed(rank), limit, fits })
     }
 }

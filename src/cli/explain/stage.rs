@@ -12,7 +12,7 @@ use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
 use crate::plan::{Effort, Program, Side, Value};
 use crate::report::explain::{Alternative, FormedPart, MemoryPlan, SidePlan, StagePlan, StepPlan};
 use crate::report::memory;
-use crate::svd::{Method, Prepared};
+use crate::svd::Prepared;
 
 /// The program itself, its threads and their stacks.
 const PROGRAM_BYTES: u64 = 8 << 20;
@@ -65,11 +65,7 @@ pub(super) fn plan_stage(
         shape: [shape.rows, shape.columns],
         rank: options.rank,
         block,
-        method: match prepared.is_gram() {
-            true => "the Gram matrix of the short side".to_owned(),
-            false if options.method == Method::Auto => "subspace iteration".to_owned(),
-            false => "subspace iteration".to_owned(),
-        },
+        method: prepared.method(),
         formed: forming.parts.iter().map(formed_part).collect(),
         sides,
         alternatives: alternatives(&multiplied, block, machine),

@@ -115,13 +115,14 @@ impl Program {
                 let blocks = width.div_ceil(BLOCK);
                 let columns = stride(width) + INDEX_COLUMNS * blocks;
                 let flops = 2.0 * matrix.nonzeros() as f64 * columns as f64;
-                let runs = matrix.rows().min(matrix.nonzeros()) * matrix.strips() * blocks;
-                // The result goes by once a strip; the first time is among the bytes of the step.
-                let again = 2 * (matrix.strips() as u64 - 1) * panel_bytes(step.rows, width);
+                let runs = matrix.runs();
+                // A row of the result goes by for every strip that has entries in it; the first time is among the bytes of
+                // the step.
+                let again = 2 * panel_bytes(runs.saturating_sub(step.rows), width);
                 let joined = 2.0 * joined_bytes(matrix, width, machine) as f64 / rates.far * machine.everybody();
                 flops / picking_rate(matrix, width, rates)
                     + joined
-                    + RUN * runs.min(matrix.nonzeros() * blocks) as f64
+                    + RUN * (runs * blocks) as f64
                     + moving(count.bytes - matrix.bytes() as u64)
                     + again as f64 / rates.far
             }

@@ -61,7 +61,9 @@ fn show_stage(f: &mut fmt::Formatter<'_>, explanation: &Explanation, stage: &Sta
     }
     let network: u64 = stage.sides.iter().map(|side| side.network_bytes).sum();
     let [plain, transposed] = stage.turns;
-    row(f, "the whole run", &format_args!("at most {plain} + {transposed} such products"))?;
+    let turns = stage.turns.into_iter().zip(&stage.sides);
+    let all: f64 = turns.map(|(turns, side)| turns as f64 * side.seconds).sum();
+    row(f, "the whole run", &format_args!("at most {plain} + {transposed} such products, {}", time(all)))?;
     if explanation.processes > 1 {
         let each = network / explanation.processes as u64;
         row(f, "network", &format_args!("{} an iteration, {} sent by each process", size(network), size(each)))?;
@@ -136,14 +138,15 @@ fn show_side(f: &mut fmt::Formatter<'_>, explanation: &Explanation, side: &SideP
     let waited = side.measured.map(|all| (all - of_steps).max(0.0));
     writeln!(
         f,
-        "{:>12} {:>10} {:>10}{} {:>10}{}{}  between the steps",
+        "{:>12} {:>10} {:>10}{} {:>10}{}{}  between the steps{}",
         "",
         "",
         "",
         network(String::new()),
         time(side.between),
         measured(waited.map_or(String::new(), time)),
-        measured(String::new())
+        measured(String::new()),
+        if is_spread { ", mostly on the network" } else { "" },
     )?;
     writeln!(
         f,
@@ -204,6 +207,8 @@ fn scaled(number: f64, unit: &str) -> String {
 /// Seconds for people.
 fn time(seconds: f64) -> String {
     match seconds {
+        s if s >= 7200.0 => format!("{:.1} h", s / 3600.0),
+        s if s >= 120.0 => format!("{:.1} min", s / 60.0),
         s if s >= 1.0 => format!("{s:.2} s"),
         s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
         s => format!("{:.1} µs", s * 1e6),

@@ -27,6 +27,7 @@ use crate::matrix::Dense;
 use basis::{Basis, Split};
 use check::Checks;
 use project::{Projected, Rotations};
+pub(super) use size::{Demand, demand};
 use size::{Sizes, depth};
 
 /// Columns of a basis for each triplet, before which there is no use in looking whether they are good enough.

@@ -58,3 +58,26 @@ impl Sizes {
 pub(super) fn depth(rank: usize, width: usize) -> usize {
     (DEPTH.0 * rank + DEPTH.1).next_multiple_of(width)
 }
+
+/// What a run asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::svd) struct Demand {
+    /// Columns of a block.
+    pub(in crate::svd) width: usize,
+    /// Blocks of each basis, if all are needed.
+    pub(in crate::svd) steps: usize,
+    /// Columns of each basis at the most.
+    pub(in crate::svd) basis: usize,
+}
+
+/// What a run on a matrix with a short side of `side` asks for.
+pub(in crate::svd) fn demand(options: &Options, side: usize, block_columns: usize) -> Demand {
+    let Sizes { width, kept, columns } = Sizes::new(options, side, block_columns);
+    let allowed = columns / 2;
+    // A tolerance, or a rule for the rank, may take all that is allowed.
+    let multiplied = match options.tolerance.is_none() && options.keep == Keep::All {
+        true => depth(options.rank, width).min(allowed),
+        false => allowed,
+    };
+    Demand { width, steps: multiplied.div_ceil(width.max(1)), basis: multiplied.min(kept).min(side) + width }
+}
