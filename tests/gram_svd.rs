@@ -270,7 +270,7 @@ fn a_short_side_that_is_too_long_is_an_error() {
     let matrix = Matrix::identity(5000);
     let error = decompose(&matrix, &by(Method::Gram, 3), CLUSTERS[1]).unwrap_err();
     assert_eq!(error, SvdError::NoGram { shape: matrix.shape() });
-    let message = "a 5000×5000 matrix is too large for the Gram matrix of its short side: use the method \"subspace\"";
+    let message = "a 5000×5000 matrix is too large for the Gram matrix of its short side: use the method \"krylov\"";
     assert_eq!(error.to_string(), message);
     assert!(!Prepared::new(&matrix, &by(Method::Auto, 3), Cluster::threads(1)).unwrap().is_gram());
     // 4 GiB if it were written down.

@@ -1,4 +1,4 @@
-//! The decomposition against a dense SVD, and its certificate against dense residuals.
+//! The decomposition by subspace iteration against a dense SVD, and its certificate against dense residuals.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::{CLUSTERS, Numbers, Table, assert_shards_of, dense, dense_singular_values, form, sparse, within_a_minute};
 use isvd_dist::engine::Cluster;
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::svd::{Options, Orthonormalize, Start, Svd, decompose};
+use isvd_dist::svd::{Method, Options, Orthonormalize, Start, Svd, decompose};
 
 fn decomposed(matrix: &Matrix, options: &Options) -> Svd {
     let on = |cluster| {
@@ -55,8 +55,12 @@ fn check(matrix: &Matrix, options: &Options) -> Svd {
     svd
 }
 
+fn subspace(rank: usize) -> Options {
+    Options { method: Method::Subspace, ..Options::of_rank(rank) }
+}
+
 fn both_ways(rank: usize) -> [Options; 2] {
-    let cholesky = Options { iterations: 30, ..Options::of_rank(rank) };
+    let cholesky = Options { iterations: 30, ..subspace(rank) };
     [Options { orthonormalize: Orthonormalize::Qr, ..cholesky.clone() }, cholesky]
 }
 
@@ -132,7 +136,7 @@ fn the_zero_matrix_has_no_triplets() {
 #[test]
 fn a_tolerance_stops_early_and_is_met() {
     let matrix = Matrix::diagonal("d", (0..200).map(|i| 0.8f32.powi(i)).collect()).unwrap();
-    let options = Options { iterations: 100, tolerance: Some(0.01), ..Options::of_rank(5) };
+    let options = Options { iterations: 100, tolerance: Some(0.01), ..subspace(5) };
     let svd = check(&matrix, &options);
     assert!(svd.iterations < 20, "{} iterations", svd.iterations);
     assert!(svd.certificate.worst() <= 0.01);
@@ -143,7 +147,7 @@ fn a_tolerance_stops_early_and_is_met() {
 /// The triplets that rounding makes beyond the rank do not count against the tolerance.
 #[test]
 fn a_tolerance_stops_a_rank_deficient_matrix_too() {
-    let options = Options { iterations: 30, tolerance: Some(0.02), ..Options::of_rank(10) };
+    let options = Options { iterations: 30, tolerance: Some(0.02), ..subspace(10) };
     let svd = check(&(random(120, 4, 9) * random(4, 50, 10)), &options);
     assert!(svd.iterations < 5, "{} iterations", svd.iterations);
 }
@@ -151,10 +155,10 @@ fn a_tolerance_stops_a_rank_deficient_matrix_too() {
 #[test]
 fn a_start_near_the_answer_needs_no_iterations() {
     let matrix = Matrix::diagonal("d", (0..200).map(|i| 0.9f32.powi(i)).collect()).unwrap();
-    let cold = check(&matrix, &Options { iterations: 40, ..Options::of_rank(5) });
+    let cold = check(&matrix, &Options { iterations: 40, ..subspace(5) });
     let start = Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) };
     let near = &matrix + &Matrix::ones(200, 200) * 1e-5;
-    let options = Options { iterations: 0, start: Some(start), ..Options::of_rank(5) };
+    let options = Options { iterations: 0, start: Some(start), ..subspace(5) };
     let warm = decomposed(&near, &options);
     let random = decomposed(&near, &Options { start: None, ..options.clone() });
     assert!(warm.certificate.worst() < 0.01 && random.certificate.worst() > 0.1);
@@ -164,7 +168,7 @@ fn a_start_near_the_answer_needs_no_iterations() {
 
 #[test]
 fn columns_are_counted() {
-    let options = Options { iterations: 3, oversample: Some(2), ..Options::of_rank(4) };
+    let options = Options { iterations: 3, oversample: Some(2), ..subspace(4) };
     let svd = decomposed(&random(50, 40, 12), &options);
     // Four products each way with six columns, and the certificate's with four.
     assert_eq!(svd.operator_columns, 2 * 4 * 6 + 4);
@@ -185,10 +189,10 @@ fn another_seed_gives_the_same_triplets_by_another_way() {
 #[test]
 fn too_large_or_no_rank_is_an_error() {
     let matrix = random(5, 3, 14);
-    let message = decompose(&matrix, &Options::of_rank(4), Cluster::threads(2)).unwrap_err().to_string();
+    let message = decompose(&matrix, &subspace(4), Cluster::threads(2)).unwrap_err().to_string();
     assert_eq!(message, "rank 4 is more than the 3 singular values of a 5×3 matrix: ask for at most 3");
-    assert!(decompose(&matrix, &Options::of_rank(0), Cluster::threads(2)).is_err());
-    let nan = Options { tolerance: Some(f64::NAN), ..Options::of_rank(1) };
+    assert!(decompose(&matrix, &subspace(0), Cluster::threads(2)).is_err());
+    let nan = Options { tolerance: Some(f64::NAN), ..subspace(1) };
     assert!(decompose(&matrix, &nan, Cluster::threads(2)).is_err());
 }
 
@@ -197,7 +201,7 @@ fn too_large_or_no_rank_is_an_error() {
 fn shards_are_the_rows_of_the_whole() {
     for (rows, columns) in [(300, 150), (150, 300)] {
         let matrix = random(rows, columns, 15);
-        let options = Options::of_rank(3);
+        let options = subspace(3);
         for cluster in CLUSTERS {
             let whole = decompose(&matrix, &options, cluster).unwrap();
             assert_shards_of(&matrix, &options, cluster, whole);

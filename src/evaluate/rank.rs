@@ -11,7 +11,7 @@ use crate::engine::Cluster;
 use crate::graph::{Graph, GraphError, Import};
 use crate::kernel::random::{bits, pair, stream};
 use crate::model::embedding::{ModelError, Options, embed};
-use crate::svd::Progress;
+use crate::svd::{Method, Progress};
 
 /// What to try, and on what.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,6 +88,10 @@ pub fn choose_rank(
     let (kept, held_out) = split(edges, search.kept, seed)?;
     let mut options = options.clone();
     options.svd.rank = largest;
+    if options.svd.method != Method::Subspace {
+        // Ranks are compared, not used: to vouch for every triplet of the largest would take most of the time.
+        options.svd.tolerance = None;
+    }
     let embedding = embed(&Graph::from_edges(&kept, import)?, &options, cluster, progress)?;
     let pairs = random_pairs(edges.nodes, held_out.len() * search.negatives, seed);
     let mut tried = Vec::with_capacity(candidates.len());

@@ -1,12 +1,11 @@
 //! The algorithm: the truncated SVD of a matrix that can only be multiplied by.
 //!
-//! [`decompose`] finds the k largest singular triplets by the subspace iteration of the paper (its Algorithm 1): a random
-//! block is multiplied by M and Mᵀ in turn and orthonormalised in between, then M is projected on what is left and the
-//! small matrix decomposed. Every answer carries its [`Certificate`]: ‖Mv − σu‖ of every triplet, measured, relative to
+//! [`decompose`] finds the k largest singular triplets from what M and Mᵀ make of a random block in turn. Every answer carries its [`Certificate`]: ‖Mv − σu‖ of every triplet, measured, relative to
 //! its own σ. (‖Mᵀu − σv‖ is zero by construction and says nothing.)
 //!
-//! [`Method::Krylov`] keeps every block on the way and so needs a fraction of the products for the same residuals; it stops
-//! when the residuals are below the tolerance, or after as many blocks as graphs commonly need.
+//! [`Method::Krylov`] keeps every block on the way, and M is projected on all of them: it needs a fraction of the products of
+//! [`Method::Subspace`], the iteration of the paper (its Algorithm 1), for the same residuals. It stops when the residuals are
+//! below the tolerance, or after as many blocks as graphs commonly need.
 //!
 //! Where one side is short, the Gram matrix of that side gives every triplet in one pass ([`Method::Gram`]); there it is
 //! ‖Mᵀu − σv‖ that is measured. [`solve_on`] goes on to the least-norm solution of `M·W ≈ T`.

@@ -54,13 +54,13 @@ pub struct Start {
 #[non_exhaustive]
 pub enum Method {
     /// The paper's: one block, multiplied again and again.
-    #[default]
     Subspace,
     /// Every block is kept, so that fewer columns are multiplied by.
+    #[default]
     Krylov,
     /// The eigenvectors of the Gram matrix of the short side: every triplet in one pass, where that side is short.
     Gram,
-    /// Gram where it is less work and its certificate allows, else subspace.
+    /// Gram where it is less work and its certificate allows, else Krylov.
     Auto,
 }
 
@@ -146,7 +146,7 @@ pub enum SvdError {
         part: f64,
     },
     /// The short side is too long for its Gram matrix.
-    #[error("a {shape} matrix is too large for the Gram matrix of its short side: use the method \"subspace\"")]
+    #[error("a {shape} matrix is too large for the Gram matrix of its short side: use the method \"krylov\"")]
     NoGram {
         /// Its shape.
         shape: Shape,

@@ -121,7 +121,7 @@ pub(super) fn iterate_on(
 ) -> Result<Triplets, SvdError> {
     let (options, is_wide) = (&prepared.options, prepared.is_wide());
     let start = options.start.as_ref().map(|start| if is_wide { &*start.left } else { &*start.right });
-    let find = if options.method == Method::Krylov { grow } else { iterate };
+    let find = if options.method == Method::Subspace { iterate } else { grow };
     let projection = find(session, prepared.tall(), prepared.block, options, start, progress)?;
     let triplets = triplets(session, prepared, projection)?;
     Ok(certify(session, prepared.tall().plain, triplets)?.turned(is_wide))

@@ -30,9 +30,6 @@ use project::{Projected, Rotations};
 pub(super) use size::{Demand, demand};
 use size::{Sizes, depth};
 
-/// Columns of a basis for each triplet, before which there is no use in looking whether they are good enough.
-const LEAST: usize = 2;
-
 /// Grows the bases until the triplets are good enough, and leaves what rotates them into singular vectors.
 pub(super) fn grow(
     session: &mut Session<'_>,
@@ -181,8 +178,8 @@ impl Growth<'_> {
     /// Columns of a basis before which there is no use in looking whether they are enough.
     fn least(&self) -> usize {
         match (&self.options.start, self.options.keep) {
-            (None, Keep::All) => LEAST * self.options.rank,
-            (None, _) => LEAST * self.sizes.width,
+            (None, Keep::All) => depth(self.options.rank, self.sizes.width) * 3 / 4,
+            (None, _) => 2 * self.sizes.width,
             (Some(_), _) => self.options.rank,
         }
         .min(self.sizes.kept)
