@@ -1,0 +1,1 @@
+"""Truncated SVDs and node embeddings by other programs, measured side by side with ours."""

@@ -1,0 +1,54 @@
+"""Our program: a fresh process each time, whose own clock starts when the graph is loaded."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .process import Stopped
+from .works import Work, toml
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Our program with settings over those of the config, such as `embedding.tolerance=0.02`."""
+
+    name: str
+    settings: tuple[str, ...] = ()
+
+
+def parse(text: str) -> Ours:
+    """`NAME:KEY=VALUE;KEY=VALUE`"""
+    name, _, settings = text.partition(":")
+    return Ours(name.strip(), tuple(part.strip() for part in settings.split(";") if part.strip()))
+
+
+def run(program: Path, ours: Ours, work: Work, data: Path, seed: int, timeout: float, out: Path) -> dict:
+    """One repetition, in the words of measure.py."""
+    out.mkdir(parents=True, exist_ok=True)
+    config = out / f"{work.name}.toml"
+    config.write_text(toml(work.config))
+    command = [str(program), "--config", str(config), "--data", str(data), "--seed", str(seed), "--quiet"]
+    command += ["--out", str(out), "--workers", str(os.cpu_count() or 1)]
+    for setting in ours.settings:
+        command += ["--set", setting]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise Stopped(f"did not finish in {timeout:.0f} s") from None
+    if done.returncode != 0:
+        raise Stopped(f"failed: {(done.stderr.strip().splitlines() or ['no message'])[0][:200]}")
+    metrics = json.loads((out / "metrics.json").read_text())
+    stage = metrics["stages"][0]
+    return {
+        "seconds": stage["seconds"],
+        "columns": stage.get("operator_columns"),
+        "peak_bytes": metrics["peak_memory_bytes"],
+        "certificate": stage.get("max_relative_residual"),
+        "own_figures": stage.get("test"),
+    }
+
+
+def version(program: Path) -> str:
+    return subprocess.run([str(program), "--version"], capture_output=True, text=True, check=True).stdout.strip()

@@ -1,0 +1,72 @@
+"""A peer's process, from the outside."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from .contenders import Contender
+from .works import Work
+
+
+class Stopped(Exception):
+    """The peer is out of this work; the message says why."""
+
+
+class Process:
+    """A running peer. It is ended when it takes longer than `timeout` seconds over anything."""
+
+    def __init__(self, peer: Contender, work: Work, data: Path, timeout: float, log: Path) -> None:
+        self.timeout = timeout
+        self.log = log
+        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONWARNINGS": "ignore"}
+        with log.open("w") as stderr:
+            self.child = subprocess.Popen(
+                [sys.executable, "-m", "peers.measure"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=environment,
+            )
+        edges = str(work.edges) if work.edges else None
+        # Loading is not measured: it has its time, and a compiler may have to run before.
+        answer = self._ask({"peer": peer.name, "work": work.name, "edges": edges, "data": str(data)}, timeout + 600)
+        if "missing" in answer:
+            self.end()
+            raise Stopped(f"skipped: {answer['missing']}")
+
+    def run(self, seed: int, threads: int, out: Path) -> dict:
+        """One repetition; the answer of measure.py."""
+        answer = self._ask({"seed": seed, "threads": threads, "out": str(out)}, self.timeout)
+        if "failed" in answer:
+            self.end()
+            raise Stopped(f"failed: {answer['failed']}")
+        return answer
+
+    def end(self) -> None:
+        self.child.kill()
+        self.child.wait()
+
+    def _ask(self, order: dict, timeout: float) -> dict:
+        try:
+            self.child.stdin.write((json.dumps(order) + "\n").encode())
+            self.child.stdin.flush()
+        except BrokenPipeError:
+            pass
+        line = b""
+        deadline = time.monotonic() + timeout
+        while not line.endswith(b"\n"):
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.child.stdout], [], [], left)[0]:
+                self.end()
+                raise Stopped(f"did not finish in {timeout:.0f} s")
+            part = os.read(self.child.stdout.fileno(), 1 << 16)
+            if not part:
+                self.end()
+                last = (self.log.read_text(errors="replace").strip().splitlines() or ["no message"])[-1]
+                raise Stopped(f"ended with code {self.child.returncode}: {last[:200]}")
+            line += part
+        return json.loads(line)
