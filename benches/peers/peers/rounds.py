@@ -6,7 +6,10 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 # Threads of a library may spin for a moment after their work.
 PAUSE = 0.3
+# So many times slower than on another number of threads, and a peer is not run like that again.
+HOPELESS = 3
 
 
 @dataclass(frozen=True)
@@ -41,58 +46,79 @@ class Field:
 
 def hold(field: Field, work: Work, record: Record, folder: Path) -> list[dict]:
     """All repetitions of one work; every entry is recorded as it comes."""
-    graph = graphs.load(work, field.data)
-    judge = Judge(graph, work)
-    is_large = graph.adjacency.nnz // 2 > LARGE
-    cores = os.cpu_count() or 1
-    rows: list[dict] = []
-    running: dict[str, Process] = {}
-    stopped: set[str] = set()
-
-    def note(contender: str, entry: dict) -> None:
-        row = {"kind": "repetition", "work": work.name, "contender": contender} | entry | {"load": os.getloadavg()[0]}
-        rows.append(row)
-        record.add(row)
-        said = f"{entry['seconds']:.2f} s" if "seconds" in entry else entry["stopped"]
-        print(f"{work.name}: {contender}: {said}", file=sys.stderr)
-
-    def attempt(contender: str, repetition: int, threads: int, work_once) -> None:
-        out = folder / f"{contender.replace(' ', '-')}-{threads}"
-        shutil.rmtree(out, ignore_errors=True)
-        entry = {"repetition": repetition, "seed": repetition, "threads": threads}
-        time.sleep(PAUSE)
-        try:
-            entry |= work_once(out)
-        except Stopped as reason:
-            stopped.add(contender)
-            return note(contender, entry | {"stopped": str(reason)})
-        if not is_large or repetition == 1:
-            entry |= judged(judge, out)
-        note(contender, entry)
-
-    def started(peer: Contender) -> Process:
-        if peer.name not in running:
-            log = folder / f"{peer.module}.log"
-            running[peer.name] = Process(peer, work, field.data, field.timeout, log)
-        return running[peer.name]
-
-    folder.mkdir(parents=True, exist_ok=True)
+    rounds = Rounds(field, work, record, folder)
     try:
         for repetition in range(1, field.repetitions + 1):
-            for one in field.ours:
-                if one.name not in stopped:
-                    run = lambda out: ours.run(field.program, one, work, field.data, repetition, field.timeout, out)
-                    attempt(one.name, repetition, cores, run)
-            for peer in field.peers:
-                for threads in (cores, 1) if peer.blas and cores > 1 else (cores,):
-                    if peer.name not in stopped:
-                        attempt(peer.name, repetition, threads, lambda out: started(peer).run(repetition, threads, out))
-                if is_large and peer.name in running:
-                    running.pop(peer.name).end()
+            rounds.one(repetition)
     finally:
-        for process in running.values():
+        rounds.end()
+    return rounds.rows
+
+
+class Rounds:
+    """The rounds of one work."""
+
+    def __init__(self, field: Field, work: Work, record: Record, folder: Path) -> None:
+        self.field, self.work, self.record, self.folder = field, work, record, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        graph = graphs.load(work, field.data)
+        self.judge = Judge(graph, work)
+        self.is_large = graph.adjacency.nnz // 2 > LARGE
+        self.rows: list[dict] = []
+        self.running: dict[str, Process] = {}
+        # Of a contender on a number of threads: the last time, infinite if it was stopped.
+        self.seconds: dict[tuple[str, int], float] = {}
+
+    def one(self, repetition: int) -> None:
+        """Everyone once: ours first."""
+        field, cores = self.field, os.cpu_count() or 1
+        for one in field.ours:
+            run = partial(ours.run, field.program, one, self.work, field.data, repetition, field.timeout)
+            self._attempt(one.name, repetition, cores, run)
+        for peer in field.peers:
+            for threads in sorted({1, cores}) if peer.blas else [cores]:
+                run = partial(self._run_peer, peer, repetition, threads)
+                self._attempt(peer.name, repetition, threads, run)
+            if self.is_large and peer.name in self.running:
+                self.running.pop(peer.name).end()
+
+    def end(self) -> None:
+        for process in self.running.values():
             process.end()
-    return rows
+
+    def _attempt(self, contender: str, repetition: int, threads: int, run: Callable[[Path], dict]) -> None:
+        if self._is_hopeless(contender, threads):
+            return
+        entry = {"kind": "repetition", "work": self.work.name, "contender": contender}
+        entry |= {"repetition": repetition, "seed": repetition, "threads": threads}
+        out = self.folder / f"{contender}-{threads}"
+        shutil.rmtree(out, ignore_errors=True)
+        time.sleep(PAUSE)
+        try:
+            entry |= run(out)
+            said = f"{entry['seconds']:.2f} s"
+            if not self.is_large or repetition == 1:
+                entry |= judged(self.judge, out)
+        except Stopped as reason:
+            self.running.pop(contender, None)
+            said = entry["stopped"] = str(reason)
+        self.seconds[contender, threads] = entry.get("seconds", inf)
+        entry["load"] = os.getloadavg()[0]
+        self.rows.append(entry)
+        self.record.add(entry)
+        print(f"{self.work.name}: {contender}, {threads} threads: {said}", file=sys.stderr)
+
+    def _run_peer(self, peer: Contender, repetition: int, threads: int, out: Path) -> dict:
+        if peer.name not in self.running:
+            log = self.folder / f"{peer.name}.log"
+            self.running[peer.name] = Process(peer, self.work, self.field.data, self.field.timeout, log)
+        return self.running[peer.name].run(repetition, threads, out)
+
+    def _is_hopeless(self, contender: str, threads: int) -> bool:
+        """Whether it was stopped the last time, or much faster on another number of threads."""
+        last = self.seconds.get((contender, threads), 0)
+        fastest = min((seconds for (name, _), seconds in self.seconds.items() if name == contender), default=0)
+        return last == inf or last > HOPELESS * fastest
 
 
 def judged(judge: Judge, out: Path) -> dict:
