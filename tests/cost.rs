@@ -10,7 +10,7 @@ use isvd_dist::engine::{Cluster, EngineError, with_formed};
 use isvd_dist::graph::{Graph, Import};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::embedding::{self, Normalize, Walks};
-use isvd_dist::plan::cost::{Machine, Rates};
+use isvd_dist::plan::cost::{Machine, Picking, Rates};
 use isvd_dist::plan::forming::{Work, bytes_to_form, what_to_form};
 use isvd_dist::plan::{Effort, Program, Side};
 use isvd_dist::svd::{self, Prepared, SvdError, decompose};
@@ -103,9 +103,10 @@ fn a_faster_machine_is_estimated_to_be_faster() {
     let program = Program::compile(&matrix, Side::Plain);
     let slow = Machine::REFERENCE;
     let Rates { sparse_near, sparse_far, dense, near, far, turn, network } = Rates::REFERENCE;
+    let half = |picking: Picking| Picking { entry: 0.5 * picking.entry, column: 0.5 * picking.column };
     let fast = Rates {
-        sparse_near: 2.0 * sparse_near,
-        sparse_far: 2.0 * sparse_far,
+        sparse_near: half(sparse_near),
+        sparse_far: half(sparse_far),
         dense: 2.0 * dense,
         near: 2.0 * near,
         far: 2.0 * far,

@@ -6,6 +6,7 @@ use super::{Error, Format, Request, links, nodes};
 use crate::config::NodeTask;
 use crate::dataset::{Dataset, EdgeList};
 use crate::graph::{Graph, Import};
+use crate::kernel::buffer::release_unused;
 use crate::report::memory;
 use crate::report::metrics::{Metrics, Seconds, Stage, merge};
 use crate::report::output::{Folder, ResultFile, Results};
@@ -18,6 +19,8 @@ pub fn run(request: &Request) -> Result<(), Error> {
     let experiment = &request.experiment;
     let start = Instant::now();
     let dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
+    // What reading left behind would stay in the way.
+    release_unused();
     let request = &request.beside(dataset.bytes());
     match &experiment.nodes {
         None => predict_links(request, &folder, start, &dataset),

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{Cluster, EngineError, analyze};
-use crate::graph::Sparse;
+use super::{Cluster, EngineError, Measured, analyze};
+use crate::graph::{STRIP_COLUMNS, Sparse};
 use crate::kernel::random::{bits, stream};
 use crate::matrix::{Dense, Matrix};
-use crate::plan::cost::{Estimate, Machine, Rates};
+use crate::plan::cost::{Machine, Picking, Rates};
 use crate::plan::{Program, Side};
 
-const COLUMNS: usize = 64;
+/// Columns of a narrow and of a wide panel.
+const COLUMNS: [usize; 2] = [16, 64];
 const ROUNDS: usize = 5;
+/// Picking rows takes at least this part of a sparse product.
+const LEAST_PICKING: f64 = 0.3;
 
 /// Measures the rates of workers on this machine; that of the network stays the reference. It takes a fraction of a second.
 pub fn measure_rates(cluster: Cluster) -> Result<Rates, EngineError> {
@@ -18,40 +21,53 @@ pub fn measure_rates(cluster: Cluster) -> Result<Rates, EngineError> {
     let scaled = |rows: usize| Matrix::identity(rows) * 0.5 + halves(rows);
     // Each worker is given as much as a whole machine of one worker.
     let rows = |of_one: usize| of_one * cluster.workers;
-    let entries =
-        Dense::new(rows(1 << 10), 512, vec![0.5; rows(1 << 10) * 512]).expect("as many entries as its shape has");
-    let dense = Matrix::dense("X", entries).expect("one half is finite");
-    let chain = random(64, 64, 256).pow(16);
-    let kinds = [
-        random(rows(4 << 10), 4 << 10, rows(128 << 10)),
-        random(rows(16 << 10), 32 << 10, rows(256 << 10)),
-        dense,
+    let entries = vec![0.5; rows(1 << 10) * 512];
+    let entries = Dense::new(rows(1 << 10), 512, entries).expect("as many entries as its shape has");
+    // The strips of the first are picked from nearby, those of the second are as wide as they get.
+    let near = random(rows(4 << 10), 4 << 10, rows(128 << 10));
+    let far = random(rows(32 << 10), 4 * STRIP_COLUMNS, rows(512 << 10));
+    let others = [
+        Matrix::dense("X", entries).expect("one half is finite"),
         scaled(rows(1 << 10)),
         scaled(rows(64 << 10)),
-        chain,
+        random(64, 64, 256).pow(16),
     ];
-    let programs: Vec<_> = kinds.iter().map(|matrix| Arc::new(Program::compile(matrix, Side::Plain))).collect();
-    let measured = analyze(&programs, COLUMNS, ROUNDS, cluster)?;
+    let program = |matrix: &Matrix| Arc::new(Program::compile(matrix, Side::Plain));
+    let programs = others.each_ref().map(program);
+    let measured = analyze(&programs, COLUMNS[1], ROUNDS, cluster)?;
     let reference = Rates::REFERENCE;
     let machine = Machine { workers: cluster.workers, processes: 1, rates: reference };
     // The reference rate, by how much faster the work was done than the reference says.
-    let rate = |kind: usize, reference: f64| {
-        let expected: f64 =
-            programs[kind].estimate_steps(COLUMNS, &machine).iter().map(|Estimate { seconds, .. }| seconds).sum();
-        let took: f64 = measured[kind].steps.iter().sum();
+    let rate = |place: usize, reference: f64| {
+        let expected = programs[place].estimate(COLUMNS[1], &machine).seconds;
+        let took: f64 = measured[place].steps.iter().sum();
         if took > 0.0 { reference * expected / took } else { reference }
     };
-    let chain = &measured[5];
+    let chain = &measured[3];
     let between = chain.total - chain.steps.iter().sum::<f64>();
-    Ok(Rates {
-        sparse_near: rate(0, reference.sparse_near),
-        sparse_far: rate(1, reference.sparse_far),
-        dense: rate(2, reference.dense),
-        near: rate(3, reference.near),
-        far: rate(4, reference.far),
+    let nothing = Picking { entry: 0.0, column: 0.0 };
+    let rates = Rates {
+        sparse_near: nothing,
+        sparse_far: nothing,
+        dense: rate(0, reference.dense),
+        near: rate(1, reference.near),
+        far: rate(2, reference.far),
         turn: between.max(0.0) / chain.steps.len().max(1) as f64,
         network: reference.network,
-    })
+    };
+    let sparse = [&near, &far].map(program);
+    let narrow = analyze(&sparse, COLUMNS[0], ROUNDS, cluster)?;
+    let wide = analyze(&sparse, COLUMNS[1], ROUNDS, cluster)?;
+    let picking = |place: usize, nonzeros: usize| {
+        let of = |columns: usize, measured: &[Measured]| {
+            let took: f64 = measured[place].steps.iter().sum();
+            // What a product takes beside picking rows is estimated apart.
+            let other = sparse[place].estimate(columns, &Machine { rates, ..machine }).seconds;
+            (columns, (took - other).max(LEAST_PICKING * took) * cluster.workers as f64 / nonzeros as f64)
+        };
+        Picking::from_two([of(COLUMNS[0], &narrow), of(COLUMNS[1], &wide)])
+    };
+    Ok(Rates { sparse_near: picking(0, rows(128 << 10)), sparse_far: picking(1, rows(512 << 10)), ..rates })
 }
 
 fn random(rows: usize, cols: usize, nonzeros: usize) -> Matrix {

@@ -50,7 +50,7 @@ impl Program {
             total.flops += count.flops;
             total.bytes += count.bytes;
         }
-        (total.temporaries, total.temporary_bytes) = self.peak_temporaries(&widths);
+        (total.temporaries, total.temporary_bytes) = self.peak(&widths, |value| value != self.output);
         total
     }
 
@@ -102,7 +102,8 @@ impl Program {
         }
     }
 
-    fn peak_temporaries(&self, widths: &[usize]) -> (usize, u64) {
+    /// The most panels that are in memory at once, of those that count, and the most bytes.
+    pub(super) fn peak(&self, widths: &[usize], counts: impl Fn(Value) -> bool) -> (usize, u64) {
         let mut last_reader = vec![0; self.steps.len() + 1];
         for (position, step) in self.steps.iter().enumerate() {
             step.action.inputs().iter().for_each(|value| last_reader[value.0] = position);
@@ -110,7 +111,8 @@ impl Program {
         let (mut peak, mut peak_bytes) = (0, 0);
         for position in 0..self.steps.len() {
             let alive = (1..=position + 1).filter(|&value| {
-                Value(value) != self.output && (value == position + 1 || last_reader[value] >= position)
+                let is_needed = value == position + 1 || last_reader[value] >= position || Value(value) == self.output;
+                counts(Value(value)) && is_needed
             });
             let bytes: Vec<u64> = alive.map(|value| panel_bytes(self.rows(Value(value)), widths[value])).collect();
             peak = peak.max(bytes.len());

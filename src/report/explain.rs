@@ -137,6 +137,6 @@ pub struct MemoryPlan {
     pub gathered: u64,
     /// All of it, at the peak of the run.
     pub total: u64,
-    /// The peak while the products were measured: estimated, and measured.
+    /// By how much the products that were measured made the process grow: estimated, and measured.
     pub product: Option<[u64; 2]>,
 }

@@ -8,11 +8,12 @@ pub fn peak_bytes() -> Option<u64> {
     parse(&status)
 }
 
-/// Forgets the peak so far, so that [`peak_bytes`] tells that of what follows. Where the system does not allow it, nothing
-/// happens.
-pub fn reset_peak() {
+/// Forgets the peak so far, so that [`peak_bytes`] tells that of what follows, and tells what is held now. Where the system
+/// does not allow it, nothing happens.
+pub fn reset_peak() -> Option<u64> {
     release_unused();
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    std::fs::write("/proc/self/clear_refs", "5").ok()?;
+    peak_bytes()
 }
 
 fn parse(status: &str) -> Option<u64> {

@@ -10,6 +10,8 @@ use crate::plan::forming::Work;
 
 /// Copies of a Gram matrix in which its eigenvectors are found.
 const GRAMS_TO_SOLVE: u64 = 8;
+/// Copies of the matrix between two bases in which it is decomposed.
+const SMALL_MATRICES: u64 = 5;
 /// Allocations below this may stay with the process when they are freed.
 const KEPT_BY_ALLOCATOR: u64 = 32 << 20;
 
@@ -68,8 +70,14 @@ impl Prepared {
                 // Both bases are kept to the end.
                 let krylov::Demand { width, basis, .. } = self.krylov_demand(options, columns);
                 let bases = both(basis);
+                // Every worker decomposes what lies between the bases.
+                let small = SMALL_MATRICES * (basis * basis * size_of::<f64>() * machine.workers) as u64;
                 let products = [product(tall.plain, width, bases), product(tall.transposed, width, bases)];
-                (products, bases / processes + vectors, width)
+                (
+                    products.map(|product| Memory { panels: product.panels + small, ..product }),
+                    bases / processes + vectors,
+                    width,
+                )
             }
             _ => {
                 // The basis that a block came from is still needed when it is multiplied.

@@ -85,20 +85,27 @@ impl Explain {
             Some(sizes) => Subjects::of_sizes(&experiment, &sizes)?,
             None => Subjects::of_data(&experiment, data_folder(self.what.data.clone())?.as_deref(), cluster)?,
         };
+        let plan = |machine: &Machine| {
+            let stages = subjects.stages.iter();
+            stages
+                .map(|subject| plan_stage(subject, subjects.data_bytes, machine, cluster))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        // First, while nothing else was ever in memory.
+        let taken = match self.analyze {
+            false => Vec::new(),
+            true => {
+                let planned = plan(&Machine::REFERENCE)?;
+                planned.iter().map(|planned| planned.multiply(cluster)).collect::<Result<Vec<_>, _>>()?
+            }
+        };
         // As many workers as there are threads show how fast each of them is.
         let rates = match self.graph {
             None => measure_rates(Cluster::threads(workers.min(all_threads())))?,
             Some(_) => Rates::REFERENCE,
         };
-        let machine = Machine { workers, processes: self.processes, rates };
-        let mut stages = Vec::new();
-        for subject in &subjects.stages {
-            let mut planned = plan_stage(subject, subjects.data_bytes, &machine, cluster)?;
-            if self.analyze {
-                planned.analyze(cluster)?;
-            }
-            stages.push(planned);
-        }
+        let mut stages = plan(&Machine { workers, processes: self.processes, rates })?;
+        stages.iter_mut().zip(taken).for_each(|(stage, taken)| stage.note(taken, cluster));
         if let Some(language) = self.graph {
             return print_text(draw(language, &stages));
         }

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use super::subjects::Subject;
 use crate::cli::Error;
-use crate::engine::{Cluster, analyze, with_formed};
+use crate::engine::{Cluster, Measured, analyze, with_formed};
 use crate::matrix::{Dense, Matrix};
-use crate::plan::cost::{Machine, bytes_of_leaves};
+use crate::plan::cost::Machine;
 use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
 use crate::plan::{Effort, Program, Side, Value};
 use crate::report::explain::{Alternative, FormedPart, MemoryPlan, SidePlan, StagePlan, StepPlan};
@@ -15,7 +15,7 @@ use crate::report::memory;
 use crate::svd::Prepared;
 
 /// The program itself, its threads and their stacks.
-const PROGRAM_BYTES: u64 = 8 << 20;
+const PROGRAM_BYTES: u64 = 9 << 20;
 /// Products that are measured.
 const ROUNDS: usize = 5;
 /// What takes more products than this when written out is not written out to be counted.
@@ -27,7 +27,13 @@ pub(super) struct Planned {
     matrix: Matrix,
     parts: Vec<Matrix>,
     programs: Vec<Arc<Program>>,
-    resident: u64,
+}
+
+/// What products took.
+pub(super) struct Taken {
+    sides: Vec<Measured>,
+    /// By how many bytes the process grew.
+    growth: Option<u64>,
 }
 
 /// Plans a stage as a run would.
@@ -80,30 +86,34 @@ pub(super) fn plan_stage(
         },
         planning_ms,
     };
-    Ok(Planned { plan, matrix: matrix.clone(), parts: forming.parts, programs, resident: data })
+    Ok(Planned { plan, matrix: matrix.clone(), parts: forming.parts, programs })
 }
 
 impl Planned {
-    /// Multiplies, and sets what it took beside the estimates.
-    pub(super) fn analyze(&mut self, cluster: Cluster) -> Result<(), Error> {
+    /// Multiplies, and tells what it took.
+    pub(super) fn multiply(&self, cluster: Cluster) -> Result<Taken, Error> {
+        let mut programs = self.programs.clone();
         if !self.parts.is_empty() {
             let formed = with_formed(&self.matrix, &self.parts, cluster)?;
             let sides = [Side::Plain, Side::Transposed];
-            self.programs = sides.map(|side| Arc::new(Program::compile(&formed, side))).to_vec();
+            programs = sides.map(|side| Arc::new(Program::compile(&formed, side))).to_vec();
         }
-        let block = self.plan.block;
-        memory::reset_peak();
-        let measured = analyze(&self.programs, block, ROUNDS, cluster)?;
-        let peak = memory::peak_bytes();
-        for (side, measured) in self.plan.sides.iter_mut().zip(measured) {
+        let before = memory::reset_peak();
+        let sides = analyze(&programs, self.plan.block, ROUNDS, cluster)?;
+        let growth = memory::peak_bytes().zip(before).map(|(peak, before)| peak.saturating_sub(before));
+        Ok(Taken { sides, growth })
+    }
+
+    /// Sets what products took beside the estimates.
+    pub(super) fn note(&mut self, taken: Taken, cluster: Cluster) {
+        for (side, measured) in self.plan.sides.iter_mut().zip(taken.sides) {
             side.measured = Some(measured.total);
             side.steps.iter_mut().zip(measured.steps).for_each(|(step, took)| step.measured = Some(took));
         }
-        let (matrices, diagonals) = bytes_of_leaves(&self.programs);
-        let panels = self.programs.iter().map(|program| program.product_memory(block, &Machine::REFERENCE).panels);
-        let estimated = self.resident + matrices + diagonals + panels.max().unwrap_or(0);
-        self.plan.memory.product = peak.map(|peak| [estimated, peak]);
-        Ok(())
+        let machine = Machine { workers: cluster.workers, ..Machine::REFERENCE };
+        let panels = self.programs.iter().map(|program| program.product_memory(self.plan.block, &machine).panels);
+        let estimated = panels.max().unwrap_or(0);
+        self.plan.memory.product = taken.growth.map(|growth| [estimated, growth]);
     }
 
     /// The programs with titles.

@@ -8,7 +8,9 @@ use crate::plan::count::panel_bytes;
 use crate::plan::program::{Action, Program, Source};
 
 /// Sums of tiles that a worker holds at once.
-const SUMS_OF_WORKER: u64 = 4;
+const SUMS_OF_WORKER: u64 = 3;
+/// What it takes to run a worker.
+const WORKER_BYTES: u64 = 1 << 20;
 
 /// Bytes that one process holds, when rows are shared out evenly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,9 +62,8 @@ impl Program {
     pub fn product_memory(&self, columns: usize, machine: &Machine) -> Memory {
         let processes = machine.processes as u64;
         let widths = self.widths(columns);
-        let own = panel_bytes(self.input_rows(), columns)
-            + panel_bytes(self.output_rows(), widths[self.output().0])
-            + self.count(columns).temporary_bytes;
+        let own = panel_bytes(self.input_rows(), columns) + self.peak(&widths, |_| true).1;
+        let of_workers = machine.workers as u64 * WORKER_BYTES;
         // Sums of tiles on their way up the tree, and what comes down.
         let sums = self.steps().iter().zip(&widths[1..]).filter(|(step, _)| step.action.is_reduced());
         let sums = sums.map(|(step, width)| (step.rows * width * size_of::<f64>()) as u64).max().unwrap_or(0);
@@ -76,6 +77,10 @@ impl Program {
         let together = machine.workers as u64 * together.max().unwrap_or(0);
         let gathered = self.steps().iter().flat_map(|step| step.action.gathered());
         let largest = gathered.map(|value| panel_bytes(self.rows(value), widths[value.0])).max().unwrap_or(0);
-        Memory { leaves: 0, panels: own / processes + sums + together, gathered: largest - largest / processes }
+        Memory {
+            leaves: 0,
+            panels: own / processes + sums + together + of_workers,
+            gathered: largest - largest / processes,
+        }
     }
 }

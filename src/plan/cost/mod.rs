@@ -1,31 +1,31 @@
 //! What a program takes: time, memory and traffic, estimated from shapes and non-zeros.
 //!
-//! Flops alone do not tell: a dense product does eight times as many of them in a second as a sparse one, and adding panels
+//! Flops alone do not tell: a dense product does several times as many of them in a second as a sparse one, and adding panels
 //! up is bound by memory. So every step is estimated in seconds, from the [`Rates`] of the machine.
 
 mod memory;
 mod rates;
 
 pub use memory::{Memory, bytes_of_leaves};
-pub use rates::Rates;
+pub use rates::{Picking, Rates};
 
 use super::count::{Count, panel_bytes};
 use super::program::{Action, Program, SparseRole, Step, Value};
-use crate::graph::{Sparse, Tiling};
+use crate::graph::{STRIP_COLUMNS, Sparse, Tiling};
 use crate::kernel::panel::stride;
 
-/// A strip whose rows take no more than this is picked from a nearby cache.
-pub const NEAR_BYTES: f64 = (1u64 << 20) as f64;
-/// What the rows of the widest strip take.
-const FAR_BYTES: f64 = (8u64 << 20) as f64;
+/// What a worker has of a panel stays in a nearby cache up to so many bytes.
+const NEAR_BYTES: f64 = (1u64 << 20) as f64;
+/// A strip of no more than so many rows is picked from a nearby cache.
+pub const NEAR_ROWS: f64 = 4096.0;
 /// Columns that a product takes at a time.
 const BLOCK: usize = 64;
-/// What it takes to find a non-zero, in columns of work.
-const INDEX_COLUMNS: usize = 4;
 /// Seconds to start on a row of a cell.
 const RUN: f64 = 8e-9;
+/// What another pass over rows in the cache takes, in what the first takes.
+const PASS: f64 = 0.15;
 /// How often sums of tiles are gone over: made, filled, added up.
-const SUM_PASSES: f64 = 4.0;
+const SUM_PASSES: f64 = 7.0;
 /// Seconds of a step that has next to nothing to do.
 const CALL: f64 = 5e-6;
 
@@ -110,28 +110,29 @@ impl Program {
             let is_near = bytes as f64 / machine.everybody() <= NEAR_BYTES;
             bytes as f64 / if is_near { rates.near } else { rates.far }
         };
+        // What every worker moves for itself.
+        let alone = |bytes: u64| bytes as f64 / if bytes as f64 <= NEAR_BYTES { rates.near } else { rates.far };
         match &step.action {
             Action::Sparse { role: SparseRole::Multiply, matrix, .. } => {
                 let blocks = width.div_ceil(BLOCK);
-                let columns = stride(width) + INDEX_COLUMNS * blocks;
-                let flops = 2.0 * matrix.nonzeros() as f64 * columns as f64;
+                let picked = matrix.nonzeros() as f64 * picking_seconds(matrix, width, rates);
                 let runs = matrix.runs();
                 // A row of the result goes by for every strip that has entries in it; the first time is among the bytes of
                 // the step.
                 let again = 2 * panel_bytes(runs.saturating_sub(step.rows), width);
-                let joined = 2.0 * joined_bytes(matrix, width, machine) as f64 / rates.far * machine.everybody();
-                flops / picking_rate(matrix, width, rates)
-                    + joined
-                    + RUN * (runs * blocks) as f64
-                    + moving(count.bytes - matrix.bytes() as u64)
-                    + again as f64 / rates.far
+                // Panels that stay in a cache are part of what a run takes.
+                let panels = count.bytes - matrix.bytes() as u64;
+                let is_near = panels as f64 / machine.everybody() <= NEAR_BYTES;
+                let streamed = if is_near { 0.0 } else { panels as f64 / rates.far };
+                let joined = 2.0 * alone(joined_bytes(matrix, width, machine)) * machine.everybody();
+                picked + joined + RUN * (runs * blocks) as f64 + streamed + again as f64 / rates.far
             }
             Action::Dense { matrix, input, .. } => {
                 // Everybody reads all of the panel, and first puts the parts of it together.
-                let panel = panel_bytes(self.rows(*input), width) as f64;
+                let panel = alone(panel_bytes(self.rows(*input), width));
                 let passes = if machine.workers > 1 { 3.0 } else { 1.0 };
                 let own = (count.flops as f64 / rates.dense).max(matrix.bytes() as f64 / rates.far);
-                own + passes * panel / rates.far * machine.everybody()
+                own + passes * panel * machine.everybody()
             }
             Action::Project { matrix, .. } => {
                 // Every tile has sums of its own, of 64 bits, which are then added up.
@@ -143,6 +144,8 @@ impl Program {
             Action::ColumnSums { .. } => 2.0 * moving(count.bytes),
             // A row is written, and then finished.
             Action::RankOne { .. } | Action::Spread { .. } => 2.0 * moving(count.bytes),
+            // Every term is a pass, though its rows are still in the cache.
+            Action::Combine { terms, .. } => moving(count.bytes) * (1.0 + PASS * terms.len() as f64),
             _ => moving(count.bytes),
         }
     }
@@ -166,9 +169,14 @@ pub(super) fn joined_bytes(matrix: &Sparse, width: usize, machine: &Machine) -> 
     others as u64 * panel_bytes(matrix.strip_range(0).len(), width)
 }
 
-/// Flops a second of a sparse product, from how far away the rows are that it picks.
-fn picking_rate(matrix: &Sparse, width: usize, rates: &Rates) -> f64 {
-    let bytes = matrix.strip_range(0).len() * stride(width).min(BLOCK) * size_of::<f32>();
-    let distance = (bytes as f64 / NEAR_BYTES).max(1.0).ln() / (FAR_BYTES / NEAR_BYTES).ln();
-    rates.sparse_near * (rates.sparse_far / rates.sparse_near).powf(distance.min(1.0))
+/// Seconds of a non-zero, from how far away the rows are that it picks.
+fn picking_seconds(matrix: &Sparse, width: usize, rates: &Rates) -> f64 {
+    let rows = matrix.strip_range(0).len() as f64;
+    let distance = (rows / NEAR_ROWS).max(1.0).ln() / (STRIP_COLUMNS as f64 / NEAR_ROWS).ln();
+    let of_block = |columns| {
+        let [near, far] = [&rates.sparse_near, &rates.sparse_far].map(|picking| picking.seconds(columns));
+        near * (far / near).powf(distance.min(1.0))
+    };
+    let (whole, rest) = (stride(width) / BLOCK, stride(width) % BLOCK);
+    whole as f64 * of_block(BLOCK) + if rest > 0 { of_block(rest) } else { 0.0 }
 }

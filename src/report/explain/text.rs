@@ -86,11 +86,7 @@ fn show_stage(f: &mut fmt::Formatter<'_>, explanation: &Explanation, stage: &Sta
         row(
             f,
             "",
-            &format_args!(
-                "the products alone: {} estimated, {} measured, ratio {ratio:.2}",
-                size(estimated),
-                size(measured)
-            ),
+            &format_args!("a product: {} estimated, {} measured, ratio {ratio:.2}", size(estimated), size(measured)),
         )?;
     }
     match explanation.memory_limit {
