@@ -120,7 +120,7 @@ fn few_rows_are_formed_and_a_power_of_the_graph_is_not() {
 #[test]
 fn what_does_not_fit_is_refused_before_it_starts() {
     let folder = folder();
-    let refused = run(folder.path(), &["--config=demo", "--memory=9MB"]);
+    let refused = run(folder.path(), &["--config=demo", "--set=embedding.rank=400", "--memory=40MB"]);
     assert_refused(&refused, 2, &["takes about", "ask for a rank of at most", "--memory"]);
     assert!(!folder.path().join("out/demo/metrics.json").exists());
     let tiny = run(folder.path(), &["--config=demo", "--memory=many"]);

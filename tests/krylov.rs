@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{
-    CLUSTERS, Numbers, Table, assert_shards_of, dense, dense_svd, form, sparse, with_spectrum, within_a_minute,
+    CLUSTERS, Numbers, Table, assert_shards_of, decomposed, dense, dense_svd, form, residuals, sparse, with_spectrum,
 };
 use isvd_dist::engine::Cluster;
 use isvd_dist::matrix::{Dense, Matrix};
@@ -30,32 +30,6 @@ fn of_spectrum(rows: usize, columns: usize, values: &[f64], seed: u64) -> Matrix
 
 fn geometric(ratio: f64, count: i32) -> Vec<f64> {
     (0..count).map(|power| ratio.powi(power)).collect()
-}
-
-/// The same bits on every cluster.
-fn decomposed(matrix: &Matrix, options: &Options) -> Svd {
-    let on = |cluster| {
-        let (matrix, options) = (matrix.clone(), options.clone());
-        within_a_minute(move || decompose(&matrix, &options, cluster).unwrap())
-    };
-    let first = on(CLUSTERS[0]);
-    for cluster in &CLUSTERS[1..] {
-        assert!(on(*cluster) == first, "{matrix}: other bits on {cluster:?}");
-    }
-    first
-}
-
-/// The larger of ‖Mv − σu‖/σ and ‖Mᵀu − σv‖/σ of every triplet, in f64.
-fn residuals(table: &Table, svd: &Svd) -> Vec<f64> {
-    let (left, right) = (Table::of_dense(&svd.left), Table::of_dense(&svd.right));
-    let distance = |images: &Table, vectors: &Table, column: usize, value: f64| {
-        let square = |row| (images.at(row, column) - value * vectors.at(row, column)).powi(2);
-        (0..images.rows).map(square).sum::<f64>().sqrt() / value
-    };
-    let (images, back) = (table.times(&right), table.t().times(&left));
-    let of_triplet =
-        |(column, &value)| distance(&images, &left, column, value).max(distance(&back, &right, column, value));
-    svd.singular_values.iter().enumerate().map(of_triplet).collect()
 }
 
 /// Orthonormal vectors, signs, and residuals that are what the certificate says.

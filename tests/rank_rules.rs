@@ -3,24 +3,12 @@
 mod common;
 mod support;
 
-use common::{CLUSTERS, Numbers, Table, dense_singular_values, form, with_spectrum, within_a_minute};
+use common::{CLUSTERS, Numbers, Table, decomposed, dense_singular_values, form, with_spectrum};
 use isvd_dist::matrix::Matrix;
-use isvd_dist::svd::{Keep, Method, Options, Svd, SvdError, decompose};
+use isvd_dist::svd::{Keep, Method, Options, SvdError, decompose};
 use support::{assert_done, assert_refused, folder, run};
 
 const METHODS: [Method; 4] = [Method::Krylov, Method::Subspace, Method::Gram, Method::Auto];
-
-fn decomposed(matrix: &Matrix, options: &Options) -> Svd {
-    let on = |cluster| {
-        let (matrix, options) = (matrix.clone(), options.clone());
-        within_a_minute(move || decompose(&matrix, &options, cluster).unwrap())
-    };
-    let first = on(CLUSTERS[0]);
-    for cluster in &CLUSTERS[1..] {
-        assert!(on(*cluster) == first, "{matrix}: other bits on {cluster:?}");
-    }
-    first
-}
 
 fn keeping(keep: Keep, method: Method, most: usize) -> Options {
     Options { keep, method, iterations: 20, tolerance: Some(1e-3), ..Options::of_rank(most) }

@@ -4,22 +4,10 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{CLUSTERS, Numbers, Table, assert_shards_of, dense, dense_singular_values, form, sparse, within_a_minute};
+use common::{CLUSTERS, Numbers, Table, assert_shards_of, decomposed, dense, dense_singular_values, form, sparse};
 use isvd_dist::engine::Cluster;
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::svd::{Method, Options, Orthonormalize, Start, Svd, decompose};
-
-fn decomposed(matrix: &Matrix, options: &Options) -> Svd {
-    let on = |cluster| {
-        let (matrix, options) = (matrix.clone(), options.clone());
-        within_a_minute(move || decompose(&matrix, &options, cluster).unwrap())
-    };
-    let first = on(CLUSTERS[0]);
-    for cluster in &CLUSTERS[1..] {
-        assert!(on(*cluster) == first, "{matrix}: other bits on {cluster:?}");
-    }
-    first
-}
 
 /// Singular values to 1e-4, orthonormal vectors, and residuals that are what the certificate says.
 fn check(matrix: &Matrix, options: &Options) -> Svd {

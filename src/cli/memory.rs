@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crate::report::memory::bytes_of;
+
 /// Reads an amount such as `16GB`, `512MiB` or `1.5e9`.
 pub(super) fn parse(text: &str) -> Result<u64, String> {
     let number_ends = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
@@ -27,16 +29,10 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
 /// Three quarters of what the machine has, or of what its container may use; `None` where the system does not tell.
 pub(super) fn share() -> Option<u64> {
     let read = |path: &str| fs::read_to_string(path).ok();
-    let installed = read("/proc/meminfo").and_then(|text| total(&text));
+    let installed = read("/proc/meminfo").and_then(|text| bytes_of("MemTotal", &text));
     let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
     let allowed = limits.iter().filter_map(|path| read(path)?.trim().parse().ok());
     allowed.chain(installed).min().map(|bytes: u64| bytes / 4 * 3)
-}
-
-fn total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
-    kilobytes.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -52,11 +48,5 @@ mod tests {
         for text in ["", "GB", "-1GB", "0", "many", "1e30", "5 apples", "nan", "1e999"] {
             assert!(parse(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn the_total_is_found_among_other_lines() {
-        assert_eq!(total("MemTotal:       24 kB\nMemFree: 3 kB\n"), Some(24 * 1024));
-        assert_eq!(total("MemFree: 3 kB\n"), None);
     }
 }

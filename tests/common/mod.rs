@@ -375,3 +375,29 @@ pub fn assert_shards_of(matrix: &Matrix, options: &svd::Options, cluster: Cluste
     });
     checked.unwrap();
 }
+
+/// A decomposition that has the same bits on every cluster.
+pub fn decomposed(matrix: &Matrix, options: &svd::Options) -> Svd {
+    let on = |cluster| {
+        let (matrix, options) = (matrix.clone(), options.clone());
+        within_a_minute(move || svd::decompose(&matrix, &options, cluster).unwrap())
+    };
+    let first = on(CLUSTERS[0]);
+    for cluster in &CLUSTERS[1..] {
+        assert!(on(*cluster) == first, "{matrix}: other bits on {cluster:?}");
+    }
+    first
+}
+
+/// The larger of ‖Mv − σu‖/σ and ‖Mᵀu − σv‖/σ of every triplet, in f64.
+pub fn residuals(table: &Table, svd: &Svd) -> Vec<f64> {
+    let (left, right) = (Table::of_dense(&svd.left), Table::of_dense(&svd.right));
+    let distance = |images: &Table, vectors: &Table, column: usize, value: f64| {
+        let square = |row| (images.at(row, column) - value * vectors.at(row, column)).powi(2);
+        (0..images.rows).map(square).sum::<f64>().sqrt() / value
+    };
+    let (images, back) = (table.times(&right), table.t().times(&left));
+    let of_triplet =
+        |(column, &value)| distance(&images, &left, column, value).max(distance(&back, &right, column, value));
+    svd.singular_values.iter().enumerate().map(of_triplet).collect()
+}
