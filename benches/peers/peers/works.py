@@ -13,6 +13,10 @@ RMAT_LIKE = "ppi"
 LARGE = 2_000_000
 
 
+# Iterations of the paper's method, for those who follow it.
+PAPER_ITERATIONS = {"ddi": 7}
+
+
 @dataclass(frozen=True)
 class Matrix:
     """What is decomposed: walks of up to `window` steps less `negative` times the non-edges."""
@@ -62,7 +66,7 @@ def find(name: str, edges: Path | None) -> Work:
     )
     rank = embedding["rank"]
     oversample = embedding.get("oversample", min(rank, 30))
-    return Work(name, matrix, rank, oversample, embedding["iterations"], metric, config, edges)
+    return Work(name, matrix, rank, oversample, PAPER_ITERATIONS.get(name, 10), metric, config, edges)
 
 
 def toml(config: dict) -> str:
