@@ -19,8 +19,6 @@ pub struct Explanation {
     pub workers: usize,
     /// How many processes.
     pub processes: usize,
-    /// Where the rates come from: `"measured"` on this machine, or `"reference"`.
-    pub rates: &'static str,
     /// Bytes that a process may hold, if there is a limit.
     pub memory_limit: Option<u64>,
     /// One for every matrix that is decomposed.

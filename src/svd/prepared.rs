@@ -10,7 +10,7 @@ use super::run::Progress;
 use super::subspace::Tall;
 use crate::engine::{Cluster, Session, with_formed};
 use crate::matrix::{Matrix, Shape};
-use crate::plan::forming::what_to_form;
+use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
 use crate::plan::{Program, Side};
 
 /// Residuals up to this, relative to their own σ, are fit to be used unasked.
@@ -58,14 +58,21 @@ impl Prepared {
     /// The same, with those parts of the matrix written down that are cheaper to multiply by then.
     pub fn with_parts_formed(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Self, SvdError> {
         let prepared = Self::new(matrix, options, cluster)?;
-        let limit = cluster.forming_limit();
-        if prepared.is_gram() {
-            return Ok(prepared);
-        }
-        let forming = what_to_form(matrix, prepared.work(), limit);
+        let forming = prepared.forming(matrix, false, cluster);
         match forming.parts.is_empty() {
             true => Ok(prepared),
             false => Self::new(&with_formed(matrix, &forming.parts, cluster)?, options, cluster),
+        }
+    }
+
+    /// The parts of its matrix to write down first: all of it where its entries are needed anyway and fit, else what pays.
+    /// The Gram matrix is summed up from what it forms itself.
+    pub fn forming(&self, matrix: &Matrix, needs_entries: bool, cluster: Cluster) -> Forming {
+        let (limit, bytes) = (cluster.forming_limit(), bytes_to_form(matrix));
+        match needs_entries && bytes <= limit {
+            true => Forming { parts: vec![matrix.clone()], bytes, ..Forming::default() },
+            false if self.is_gram() => Forming::default(),
+            false => what_to_form(matrix, self.work(), limit),
         }
     }
 

@@ -116,7 +116,6 @@ impl Explain {
             edges: subjects.edges,
             workers,
             processes: self.processes,
-            rates: "measured",
             memory_limit: limit,
             stages: stages.into_iter().map(|planned| planned.plan).collect(),
         };

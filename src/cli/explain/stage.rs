@@ -8,7 +8,6 @@ use crate::cli::Error;
 use crate::engine::{Cluster, Measured, analyze, with_formed};
 use crate::matrix::{Dense, Matrix};
 use crate::plan::cost::Machine;
-use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
 use crate::plan::{Effort, Program, Side, Value};
 use crate::report::explain::{Alternative, FormedPart, MemoryPlan, SidePlan, StagePlan, StepPlan};
 use crate::report::memory;
@@ -47,13 +46,8 @@ pub(super) fn plan_stage(
     let (matrix, options) = (&subject.matrix, &subject.options);
     // What does not fit is explained, not refused.
     let roomy = Cluster { memory: None, ..cluster };
-    let limit = cluster.forming_limit();
     let prepared = Prepared::new(matrix, options, roomy)?;
-    let forming = match subject.is_formed && bytes_to_form(matrix) <= limit {
-        true => Forming { parts: vec![matrix.clone()], bytes: bytes_to_form(matrix), ..Forming::default() },
-        false if prepared.is_gram() => Forming::default(),
-        false => what_to_form(matrix, prepared.work(), limit),
-    };
+    let forming = prepared.forming(matrix, subject.is_formed, cluster);
     let multiplied = forming.outlined(matrix);
     let prepared = Prepared::new(&multiplied, options, roomy)?;
     let planning_ms = start.elapsed().as_secs_f64() * 1e3;

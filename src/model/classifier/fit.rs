@@ -7,7 +7,6 @@ use crate::dataset::UNLABELLED;
 use crate::engine::{Cluster, run, with_formed};
 use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix, MatrixError};
-use crate::plan::forming::{bytes_to_form, what_to_form};
 use crate::svd::{self, Method, Prepared, Progress, solve_on};
 
 /// The weights of a linear classifier, and how far to trust them.
@@ -62,14 +61,11 @@ impl Examples {
                 (Self::state(design, &known, None)?, of_rows.into())
             }
         };
-        let parts = match needs_entries(options) && bytes_to_form(&matrix) <= cluster.forming_limit() {
-            true => vec![matrix.clone()],
-            false => {
-                let rank = rank_of(options, learn.len()).min(matrix.shape().smaller_side());
-                let prepared = Prepared::new(&matrix, &svd::Options { rank, ..options.svd.clone() }, cluster)?;
-                what_to_form(&matrix, prepared.work(), cluster.forming_limit()).parts
-            }
-        };
+        let rank = rank_of(options, learn.len()).min(matrix.shape().smaller_side());
+        // Whether it fits is asked of what will be decomposed.
+        let roomy = Cluster { memory: None, ..cluster };
+        let prepared = Prepared::new(&matrix, &svd::Options { rank, ..options.svd.clone() }, roomy)?;
+        let parts = prepared.forming(&matrix, needs_entries(options), cluster).parts;
         let matrix = with_formed(&matrix, &parts, cluster)?;
         Ok(Self { design: design.clone(), matrix, classes_of_rows, classes })
     }

@@ -17,7 +17,7 @@ impl fmt::Display for Explanation {
         row(
             f,
             "machine",
-            &format_args!("{} {processes} of {} workers, {} rates", self.processes, self.workers, self.rates),
+            &format_args!("{} {processes} of {} workers, rates as measured here", self.processes, self.workers),
         )?;
         for stage in &self.stages {
             show_stage(f, self, stage)?;
