@@ -37,8 +37,15 @@ pub(super) fn all_gather<'scope>(
     pool: &Rc<RefCell<Pool>>,
 ) -> Link<'scope> {
     let name = format!("all-gather {name}");
+    let is_shared = scope.peers() > 1 && transport == Transport::Pointers;
+    let lender = pool.clone();
     let shared = share(scope, shards, move |payload| match payload {
-        Payload::Shard(shard) => cut(&shard, transport).into_iter().map(Payload::Block).collect(),
+        Payload::Shard(shard) => {
+            if is_shared {
+                lender.borrow_mut().read_elsewhere(shard.buffer());
+            }
+            cut(&shard, transport).into_iter().map(Payload::Block).collect()
+        }
         other => vec![other],
     });
     let (pool, worker, step) = (pool.clone(), scope.index(), name.clone());

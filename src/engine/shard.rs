@@ -58,7 +58,20 @@ impl Shard {
 /// The pool remembers every buffer that it handed out, and hands it out again as soon as nobody else holds it.
 #[derive(Default)]
 pub(super) struct Pool {
-    buffers: Vec<Arc<Buffer>>,
+    lent: Vec<Lent>,
+}
+
+/// A buffer that was handed out.
+struct Lent {
+    buffer: Arc<Buffer>,
+    /// Whether other cores read it, and may have it in their caches.
+    is_read_elsewhere: bool,
+}
+
+impl Lent {
+    fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.buffer) == 1
+    }
 }
 
 impl Pool {
@@ -67,19 +80,25 @@ impl Pool {
 
     /// A buffer of `length` numbers of any value.
     pub(super) fn take(&mut self, length: usize) -> Buffer {
-        let fits = |buffer: &Arc<Buffer>| {
-            let is_idle = Arc::strong_count(buffer) == 1;
-            is_idle && buffer.capacity() >= length && buffer.capacity() / 2 <= length
+        let fits = |lent: &Lent| {
+            let capacity = lent.buffer.capacity();
+            lent.is_idle() && capacity >= length && capacity / 2 <= length
         };
-        let found = self.buffers.iter().position(fits).map(|position| self.buffers.swap_remove(position));
-        if let Some(mut buffer) = found.and_then(Arc::into_inner) {
+        // The last that was written is the likeliest to be in a cache still.
+        let found = self.lent.iter().rposition(fits).map(|position| self.lent.remove(position));
+        if let Some(Lent { buffer, is_read_elsewhere }) = found
+            && let Some(mut buffer) = Arc::into_inner(buffer)
+        {
             buffer.resize(length);
+            if is_read_elsewhere {
+                buffer.wash();
+            }
             return buffer;
         }
         let mut idle = 0;
-        self.buffers.retain(|buffer| {
-            idle += usize::from(Arc::strong_count(buffer) == 1);
-            Arc::strong_count(buffer) > 1 || idle <= Self::MOST_IDLE
+        self.lent.retain(|lent| {
+            idle += usize::from(lent.is_idle());
+            !lent.is_idle() || idle <= Self::MOST_IDLE
         });
         Buffer::zeroed(length)
     }
@@ -87,8 +106,15 @@ impl Pool {
     /// Shares a filled buffer, and remembers it until nobody else holds it.
     pub(super) fn lend(&mut self, buffer: Buffer) -> Arc<Buffer> {
         let buffer = Arc::new(buffer);
-        self.buffers.push(buffer.clone());
+        self.lent.push(Lent { buffer: buffer.clone(), is_read_elsewhere: false });
         buffer
+    }
+
+    /// Notes that other workers of this process will read a lent buffer.
+    pub(super) fn read_elsewhere(&mut self, buffer: &Arc<Buffer>) {
+        if let Some(lent) = self.lent.iter_mut().rfind(|lent| Arc::ptr_eq(&lent.buffer, buffer)) {
+            lent.is_read_elsewhere = true;
+        }
     }
 }
 
@@ -105,5 +131,18 @@ mod tests {
         assert_ne!(pool.take(1000).as_ptr(), address, "still held");
         drop(held);
         assert_eq!(pool.take(900).as_ptr(), address, "given up, and large enough");
+    }
+
+    #[test]
+    fn the_last_buffer_is_used_first_and_washed_only_if_others_read_it() {
+        let mut pool = Pool::default();
+        let [mut first, mut second] = [pool.take(1000), pool.take(1000)];
+        first.fill(1.0);
+        second.fill(2.0);
+        let (first, second) = (pool.lend(first), pool.lend(second));
+        pool.read_elsewhere(&first);
+        drop((first, second));
+        assert!(pool.take(1000).iter().all(|&number| number == 2.0));
+        assert!(!cfg!(target_arch = "x86_64") || pool.take(1000).iter().all(|&number| number == 0.0));
     }
 }

@@ -1,5 +1,6 @@
 //! Linear combinations of panels, and the search for numbers that are none.
 
+use super::panel::LANES;
 use super::{Panel, PanelMut};
 
 /// One term of a linear combination: `coefficient · diag(diagonal) · panel`.
@@ -26,21 +27,28 @@ pub fn combine(terms: &[Term], mut out: PanelMut) {
         );
         assert!(term.diagonal.is_none_or(|d| d.len() == out.rows()), "one factor a row");
     }
-    let (rows, stride) = (out.rows(), out.stride());
-    if terms.is_empty() {
+    let Some((first, others)) = terms.split_first() else {
         out.data_mut().fill(0.0);
         return;
-    }
+    };
+    let (rows, stride) = (out.rows(), out.stride());
+    let factor = |term: &Term, row: usize| term.coefficient * term.diagonal.map_or(1.0, |d| d[row]);
+    let mut factors = vec![0.0; others.len()];
     for i in 0..rows {
+        let scale = factor(first, i);
+        factors.iter_mut().zip(others).for_each(|(scale, term)| *scale = factor(term, i));
+        // Sums are made where they cost nothing, and written once: an entry that is written and soon read again waits.
         let to = &mut out.data_mut()[i * stride..(i + 1) * stride];
-        for (n, term) in terms.iter().enumerate() {
-            let factor = term.coefficient * term.diagonal.map_or(1.0, |d| d[i]);
-            let from = &term.panel.data()[i * stride..(i + 1) * stride];
-            if n == 0 {
-                to.iter_mut().zip(from).for_each(|(t, f)| *t = factor * f);
-            } else {
-                to.iter_mut().zip(from).for_each(|(t, f)| *t += factor * f);
+        for (block, to) in to.chunks_exact_mut(LANES).enumerate() {
+            let place = i * stride + block * LANES;
+            let of_term = |term: &Term| -> [f32; LANES] {
+                term.panel.data()[place..place + LANES].try_into().expect("a block of a row")
+            };
+            let mut sums = of_term(first).map(|entry| scale * entry);
+            for (scale, term) in factors.iter().zip(others) {
+                sums.iter_mut().zip(of_term(term)).for_each(|(sum, entry)| *sum += scale * entry);
             }
+            to.copy_from_slice(&sums);
         }
     }
 }
