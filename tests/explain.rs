@@ -99,6 +99,10 @@ fn every_step_is_measured_beside_its_estimate() {
             assert!(step["measured"].as_f64().unwrap() > 0.0 && step["seconds"].as_f64().unwrap() > 0.0, "{step}");
         }
     }
+    let steps = stage["sides"].as_array().unwrap().iter().map(|side| side["steps"].as_array().unwrap().len());
+    let kinds = plan["kinds"].as_array().unwrap();
+    assert_eq!(kinds.iter().map(|kind| kind["steps"].as_u64().unwrap()).sum::<u64>(), steps.sum::<usize>() as u64);
+    assert!(kinds.iter().any(|kind| kind["kind"] == "spmm" && kind["measured"].as_f64().unwrap() > 0.0), "{kinds:?}");
     if cfg!(target_os = "linux") {
         let [estimated, measured] = [0, 1].map(|place| stage["memory"]["product"][place].as_u64().unwrap());
         assert!(estimated < 4 * measured && measured < 4 * estimated, "{estimated} and {measured}");

@@ -233,6 +233,19 @@ fn design(graph: &Graph, layers: usize, label_classes: usize, is_soft: bool) -> 
     design.matrix((label_classes > 0).then_some(&labels)).unwrap()
 }
 
+/// `[X, ÂX, …, Â^LX, ZY, Z²Y]` with Z = Â − (D + 1)⁻¹: known labels as they were published, their way back included.
+fn published_design(graph: &Graph, layers: usize) -> Matrix {
+    let numbers = &mut Numbers(8);
+    let nodes = graph.degrees.len();
+    let [features, labels] = [("X", 3), ("Y", 2)]
+        .map(|(name, columns)| Matrix::dense(name, common::dense(nodes, columns, numbers)).unwrap());
+    let propagation = Propagation::new(graph).unwrap();
+    let (average, neighbours) = (propagation.average().unwrap(), propagation.neighbours().unwrap());
+    let powers = (0..=layers).map(|power| average.pow(power as u32) * &features);
+    let blocks: Vec<Matrix> = powers.chain([1, 2].map(|power| neighbours.pow(power) * &labels)).collect();
+    Matrix::try_beside(&blocks).unwrap()
+}
+
 /// The sparse products of M and of Mᵀ by what is shared as it is written, and by the planner.
 #[test]
 fn sparse_products_a_multiplication() {
@@ -253,6 +266,8 @@ fn sparse_products_a_multiplication() {
         // Labels cost no product with the graph; two are with the labels themselves, which are a sparse matrix here.
         ("classifier, labels", design(graph, 15, 2, false), [20, 20], [17, 17]),
         ("classifier, soft labels", design(graph, 15, 2, true), [18, 17], [15, 15]),
+        // The square of what neighbours tell takes one more than our second step of labels does.
+        ("classifier, labels as published", published_design(graph, 15), [123, 17], [16, 16]),
         ("A·B + A²·C", a() * &x + a().pow(2) * &y, [3, 3], [2, 2]),
         ("A·B + A·A·C", a() * &x + a() * (a() * &y), [3, 3], [2, 2]),
         ("A·(B + A·C)", a() * (&x + a() * &y), [2, 2], [2, 2]),

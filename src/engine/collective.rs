@@ -79,7 +79,7 @@ pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials
         let first = parts.next().ok_or_else(|| missing(0))?;
         let mut tree = Tree::new(first.tiles, first.combine);
         for partial in std::iter::once(first).chain(parts) {
-            partial.nodes.iter().for_each(|node| tree.insert(node.clone()));
+            partial.nodes.iter().for_each(|node| tree.insert_shared(node));
         }
         let values = match first.tiles {
             0 => vec![0.0; first.length],

@@ -67,6 +67,7 @@ impl<'a> Session<'a> {
             pool: Rc::default(),
             scratch: RefCell::default(),
             dense_scratch: RefCell::default(),
+            joined: RefCell::default(),
             seconds: RefCell::new(programs.iter().map(|program| vec![0.0; program.steps().len()]).collect()),
         });
         let build = |(number, program): (usize, &Arc<Program>)| {

@@ -13,7 +13,7 @@ use super::shard::{Pool, Shard};
 use super::stored::{load, stored_rows};
 use super::tree::{Combine, Tree};
 use crate::kernel::panel::{Panel, PanelMut, stride};
-use crate::kernel::{columns, elementwise, gemm};
+use crate::kernel::{Buffer, columns, elementwise, gemm};
 use crate::plan::{Action, Diagonal, Epilogue, Piece, Step, Term, Value};
 
 /// What the steps of a worker share.
@@ -24,6 +24,8 @@ pub(super) struct Context {
     pub(super) pool: Rc<RefCell<Pool>>,
     pub(super) scratch: RefCell<Scratch>,
     pub(super) dense_scratch: RefCell<gemm::Scratch>,
+    /// A panel that several workers have parts of.
+    pub(super) joined: RefCell<Buffer>,
     /// Seconds that each step of each program took this worker when it was last run.
     pub(super) seconds: RefCell<Vec<Vec<f64>>>,
 }
@@ -176,8 +178,8 @@ pub(super) fn compute(
         Action::Dense { matrix, mask, input, epilogue, .. } => {
             let masked = &mut Vec::new();
             let x = inputs.whole(*input);
-            let gathered = together(&x.rows());
-            let g = Panel::new(x.total_rows, x.cols, &gathered);
+            let (rows, joined) = (x.rows(), &mut *context.joined.borrow_mut());
+            let g = Panel::new(x.total_rows, x.cols, together(&rows, joined));
             context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
                 gemm::dense_multiply(stored_rows(matrix, *mask, rows.clone(), masked), g, out.reborrow());
                 finish(epilogue, &inputs, rows, out);
@@ -283,11 +285,19 @@ fn write_row(source: &[f64], out: &mut PanelMut<'_>, row: usize) {
     row.iter_mut().zip(source).for_each(|(out, &value)| *out = value as f32);
 }
 
-/// The rows of a whole panel in one piece: borrowed if they are, copied if not.
-fn together<'a>(rows: &Rows<'a>) -> std::borrow::Cow<'a, [f32]> {
+/// The rows of a whole panel in one piece: where they lie if they are, else copied into a buffer.
+fn together<'a>(rows: &Rows<'a>, joined: &'a mut Buffer) -> &'a [f32] {
     match rows.parts.as_slice() {
-        [(_, only)] => (*only).into(),
-        parts => parts.iter().flat_map(|(_, part)| part.iter().copied()).collect(),
+        [(_, only)] => only,
+        parts => {
+            joined.resize(parts.iter().map(|(_, part)| part.len()).sum());
+            let mut filled = 0;
+            for (_, part) in parts {
+                joined[filled..filled + part.len()].copy_from_slice(part);
+                filled += part.len();
+            }
+            joined
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! that are left; everybody combines those to the root. The shape of the tree depends on the number of tiles alone, so
 //! the root has the same bits however the tiles were dealt out.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -24,8 +25,8 @@ pub(super) enum Combine {
 }
 
 impl Combine {
-    fn apply(self, left: Vec<f64>, right: &[f64]) -> Vec<f64> {
-        let mut values = left;
+    fn apply(self, left: Cow<'_, [f64]>, right: &[f64]) -> Vec<f64> {
+        let mut values = left.into_owned();
         match self {
             Combine::Sum => values.iter_mut().zip(right).for_each(|(a, b)| *a += b),
             Combine::Peak => values.iter_mut().zip(right).for_each(|(a, b)| {
@@ -49,13 +50,13 @@ pub(super) struct Node {
 
 /// Nodes on their way to the root.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct Tree<'a> {
     tiles: usize,
     combine: Combine,
-    nodes: BTreeMap<(u32, usize), Vec<f64>>,
+    nodes: BTreeMap<(u32, usize), Cow<'a, [f64]>>,
 }
 
-impl Tree {
+impl<'a> Tree<'a> {
     /// A tree over so many tiles, still empty.
     pub(super) fn new(tiles: usize, combine: Combine) -> Self {
         Self { tiles, combine, nodes: BTreeMap::new() }
@@ -67,17 +68,22 @@ impl Tree {
 
     /// Puts a node in its place, and combines it upwards as far as its siblings are there.
     pub(super) fn insert(&mut self, node: Node) {
-        let Node { mut level, mut number, mut values } = node;
+        self.combine_upwards(node.level, node.number, node.values.into());
+    }
+
+    /// The same with a node that others hold, too: it is copied only if it must be.
+    pub(super) fn insert_shared(&mut self, node: &'a Node) {
+        self.combine_upwards(node.level, node.number, (&node.values).into());
+    }
+
+    fn combine_upwards(&mut self, mut level: u32, mut number: usize, mut values: Cow<'a, [f64]>) {
         while level < self.top() {
             let sibling = number ^ 1;
             let sibling_is_empty = sibling << level >= self.tiles;
             if !sibling_is_empty {
                 let Some(other) = self.nodes.remove(&(level, sibling)) else { break };
-                values = if sibling < number {
-                    self.combine.apply(other, &values)
-                } else {
-                    self.combine.apply(values, &other)
-                };
+                let (left, right) = if sibling < number { (other, values) } else { (values, other) };
+                values = self.combine.apply(left, &right).into();
             }
             level += 1;
             number >>= 1;
@@ -87,14 +93,14 @@ impl Tree {
 
     /// The nodes that are not yet combined.
     pub(super) fn into_nodes(self) -> Vec<Node> {
-        let node = |((level, number), values)| Node { level, number, values };
+        let node = |((level, number), values): (_, Cow<'_, [f64]>)| Node { level, number, values: values.into_owned() };
         self.nodes.into_iter().map(node).collect()
     }
 
     /// The value at the root, once every tile is in it. `None` while tiles are missing or where there are none.
     pub(super) fn into_root(mut self) -> Option<Vec<f64>> {
         let root = self.nodes.remove(&(self.top(), 0))?;
-        self.nodes.is_empty().then_some(root)
+        self.nodes.is_empty().then(|| root.into_owned())
     }
 
     /// Combines a run of tiles as far as they go.
@@ -133,10 +139,13 @@ mod tests {
                 let mut runs: Vec<_> = bounds.windows(2).map(|pair| pair[0]..pair[1]).collect();
                 let turn = turn % runs.len();
                 runs.rotate_left(turn);
-                let mut all = Tree::new(tiles, combine);
+                let mut sent = Vec::new();
                 for run in runs {
-                    Tree::of_run(tiles, run, combine, value).into_nodes().into_iter().for_each(|node| all.insert(node));
+                    let nodes = Tree::of_run(tiles, run, combine, value).into_nodes();
+                    sent.push(nodes);
                 }
+                let mut all = Tree::new(tiles, combine);
+                sent.iter().flatten().for_each(|node| all.insert_shared(node));
                 prop_assert_eq!(all.into_root().unwrap(), alone);
             }
         }

@@ -1,5 +1,7 @@
 //! What `explain` tells: how a matrix is multiplied by, and what that takes.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 mod text;
@@ -23,6 +25,8 @@ pub struct Explanation {
     pub memory_limit: Option<u64>,
     /// One for every matrix that is decomposed.
     pub stages: Vec<StagePlan>,
+    /// Estimates beside what was measured, by kind of step; empty if nothing was measured.
+    pub kinds: Vec<KindPlan>,
 }
 
 /// How one matrix is decomposed.
@@ -109,6 +113,35 @@ pub struct StepPlan {
     pub seconds: f64,
     /// Seconds measured.
     pub measured: Option<f64>,
+}
+
+/// All steps of a kind: how far the estimates can be trusted.
+#[derive(Debug, Clone, Serialize)]
+pub struct KindPlan {
+    /// The first word of the steps.
+    pub kind: String,
+    /// How many there are.
+    pub steps: usize,
+    /// Seconds estimated.
+    pub seconds: f64,
+    /// Seconds measured.
+    pub measured: f64,
+}
+
+impl KindPlan {
+    /// The kinds of all steps that were measured, by their names.
+    pub fn of_stages(stages: &[StagePlan]) -> Vec<Self> {
+        let mut kinds: BTreeMap<&str, KindPlan> = BTreeMap::new();
+        for step in stages.iter().flat_map(|stage| &stage.sides).flat_map(|side| &side.steps) {
+            let (Some(measured), Some(kind)) = (step.measured, step.step.split_whitespace().next()) else { continue };
+            let entry = KindPlan { kind: kind.to_owned(), steps: 0, seconds: 0.0, measured: 0.0 };
+            let entry = kinds.entry(kind).or_insert(entry);
+            entry.steps += 1;
+            entry.seconds += step.seconds;
+            entry.measured += measured;
+        }
+        kinds.into_values().collect()
+    }
 }
 
 /// What a multiplication would take with less thought.

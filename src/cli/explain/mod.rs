@@ -14,7 +14,7 @@ use super::{Error, memory, print_text};
 use crate::engine::{Cluster, measure_rates};
 use crate::plan::cost::{Machine, Rates};
 use crate::plan::{Drawing, Program};
-use crate::report::explain::Explanation;
+use crate::report::explain::{Explanation, KindPlan, StagePlan};
 use stage::{Planned, plan_stage};
 use subjects::{Sizes, Subjects};
 
@@ -109,6 +109,7 @@ impl Explain {
         if let Some(language) = self.graph {
             return print_text(draw(language, &stages));
         }
+        let stages: Vec<StagePlan> = stages.into_iter().map(|planned| planned.plan).collect();
         let explanation = Explanation {
             config: experiment.name,
             dataset: subjects.dataset,
@@ -117,7 +118,8 @@ impl Explain {
             workers,
             processes: self.processes,
             memory_limit: limit,
-            stages: stages.into_iter().map(|planned| planned.plan).collect(),
+            kinds: KindPlan::of_stages(&stages),
+            stages,
         };
         match self.json {
             false => print_text(explanation.to_string()),

@@ -130,7 +130,7 @@ impl Program {
             Action::Dense { matrix, input, .. } => {
                 // Everybody reads all of the panel, and first puts the parts of it together.
                 let panel = alone(panel_bytes(self.rows(*input), width));
-                let passes = if machine.workers > 1 { 3.0 } else { 1.0 };
+                let passes = if machine.workers > 1 { 2.0 } else { 1.0 };
                 let own = (count.flops as f64 / rates.dense).max(matrix.bytes() as f64 / rates.far);
                 own + passes * panel * machine.everybody()
             }

@@ -22,6 +22,18 @@ impl fmt::Display for Explanation {
         for stage in &self.stages {
             show_stage(f, self, stage)?;
         }
+        if !self.kinds.is_empty() {
+            writeln!(
+                f,
+                "\n== by kind of step\n{:LABEL$}{:>6} {:>10} {:>10} {:>8}",
+                "", "steps", "estimated", "measured", "ratio"
+            )?;
+        }
+        for kind in &self.kinds {
+            let (estimated, measured) = (time(kind.seconds), time(kind.measured));
+            let ratio = kind.seconds / kind.measured;
+            writeln!(f, "{:<LABEL$}{:>6} {estimated:>10} {measured:>10} {ratio:>8.2}", kind.kind, kind.steps)?;
+        }
         Ok(())
     }
 }
