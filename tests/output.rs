@@ -134,3 +134,24 @@ fn a_reader_who_leaves_is_no_error() {
         assert_done(&output);
     }
 }
+
+/// Nodes may be given other rows while they are embedded, but every row that is written is that of its node.
+#[test]
+fn rows_are_in_the_order_of_the_data_however_nodes_were_numbered() {
+    let folder = folder();
+    let [renumbered, given] = ["auto", "given"].map(|order| {
+        let (order, out) = (format!("--set=data.order={order}"), format!("--out={order}"));
+        let settings = ["--set=dataset=rmat-16x4", "--set=embedding.rank=3", "--set=embedding.tolerance=1e-4"];
+        assert_done(&run(folder.path(), &[&settings[..], &[&order, &out]].concat()));
+        ["left.npy", "right.npy"].map(|name| {
+            let bytes = fs::read(folder.path().join(&out["--out=".len()..]).join(name)).unwrap();
+            npyz::NpyFile::new(std::io::Cursor::new(bytes)).unwrap().into_vec::<f32>().unwrap()
+        })
+    });
+    assert!(renumbered != given, "this graph is worth it");
+    for (one, other) in renumbered.iter().zip(&given) {
+        let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+        let cosine = product(one, other) / (product(one, one) * product(other, other)).sqrt();
+        assert!(cosine > 0.999, "{cosine}");
+    }
+}

@@ -29,6 +29,8 @@ pub struct Experiment {
     pub seed: u64,
     /// How edges become a graph.
     pub import: Import,
+    /// Whether nodes may get other rows than their numbers while they are embedded.
+    pub may_renumber: bool,
     /// The matrix to decompose, if not that of the embedding.
     pub matrix: Option<Statement>,
     /// How nodes are embedded.
@@ -96,6 +98,7 @@ impl Experiment {
             dataset,
             seed,
             import,
+            may_renumber: entries.choice(&keys::ORDER, scalar::ORDER)?.unwrap_or(true),
             matrix: statement(&entries, file, nodes.is_some(), update.is_some())?,
             embedding: embedding(&entries, seed)?,
             rank_search: rank_search(&entries)?,

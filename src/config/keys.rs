@@ -54,6 +54,7 @@ pub const KEYS: &[Key] = &[
     TEST,
     DUPLICATES,
     SELF_LOOPS,
+    ORDER,
     WINDOW,
     WALK_WEIGHTS,
     NEGATIVE,
@@ -171,6 +172,12 @@ pub(super) const SELF_LOOPS: Key = Key {
     about: "what becomes of edges from a node to itself",
     accepts: "\"keep\" or \"drop\"",
     default: || Some("\"keep\", for nodes \"drop\"".to_owned()),
+};
+pub(super) const ORDER: Key = Key {
+    path: "data.order",
+    about: "which rows nodes get while they are embedded; results are in the order of the data whichever it is",
+    accepts: "\"auto\" (by degree where that pays: hubs among many nodes) or \"given\"",
+    default: || Some("\"auto\"".to_owned()),
 };
 pub(super) const WALK_WEIGHTS: Key = Key {
     path: "embedding.walk_weights",

@@ -22,6 +22,8 @@ pub(super) const IDS: Names<IdKind> =
 pub(super) const WEIGHTS: Names<Weights> =
     &[("auto", Weights::Auto), ("third", Weights::Third), ("ignore", Weights::Ignore)];
 pub(super) const SELF_LOOPS: Names<SelfLoops> = &[("keep", SelfLoops::Keep), ("drop", SelfLoops::Drop)];
+/// Whether nodes may be renumbered.
+pub(super) const ORDER: Names<bool> = &[("auto", true), ("given", false)];
 /// The one kernel, and the one set of edges, that there is so far.
 pub(super) const KERNEL: Names<()> = &[("gaussian", ())];
 pub(super) const UPDATE_EDGES: Names<()> = &[("valid", ())];

@@ -303,7 +303,7 @@ impl Sparse {
 }
 
 /// Strips of equal width, at most [`STRIP_COLUMNS`], from the number of columns alone.
-fn strip_width(cols: usize) -> usize {
+pub(super) fn strip_width(cols: usize) -> usize {
     cols.div_ceil(cols.div_ceil(STRIP_COLUMNS).max(1)).max(1)
 }
 

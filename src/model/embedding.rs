@@ -173,6 +173,11 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
 }
 
 impl Embedding {
+    /// The same with what `arrange` makes of the rows of each side, given their number of columns.
+    pub fn with_rows(self, arrange: impl Fn(&[f32], usize) -> Vec<f32>) -> Self {
+        Self { left: arrange(&self.left, self.rank), right: arrange(&self.right, self.rank), ..self }
+    }
+
     /// Rows of `right`.
     pub fn right_rows(&self) -> usize {
         self.right.len().checked_div(self.rank).unwrap_or(self.nodes)

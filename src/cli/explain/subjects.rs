@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::Error;
 use crate::cli::nodes::NodeData;
-use crate::cli::run::graph_of;
+use crate::cli::run::{graph_of, renumber};
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::Dataset;
 use crate::engine::Cluster;
@@ -100,7 +100,8 @@ impl Subject {
 impl Subjects {
     /// Over the data of the experiment.
     pub(super) fn of_data(experiment: &Experiment, data: Option<&Path>, cluster: Cluster) -> Result<Self, Error> {
-        let dataset = experiment.dataset.load(data, experiment.seed)?;
+        let mut dataset = experiment.dataset.load(data, experiment.seed)?;
+        renumber(experiment, &mut dataset);
         let (name, nodes, edges) = (dataset.name.clone(), dataset.graph.nodes, dataset.graph.edges.len());
         let (data_bytes, stages) = match &experiment.nodes {
             None => {

@@ -1,0 +1,147 @@
+//! Which row a node gets.
+//!
+//! A product picks rows of a panel at random, one for every entry. Where few nodes have most of the edges, it pays to have
+//! the rows of those together: most entries then fall into the first strip of columns, whose rows a cache keeps, and the other
+//! strips are gone over for few entries. Where neighbours are near each other already, it does not. Which it is can be told
+//! from a sample: by how many strips a row has entries in.
+
+use super::sparse::strip_width;
+use super::{Tiling, parallel};
+use crate::dataset::EdgeList;
+
+/// Rows that are looked at to tell what an order is worth.
+const SAMPLE: usize = 1 << 16;
+/// By how much the strips that rows have entries in must become fewer.
+const WORTH_IT: f64 = 0.8;
+
+/// A numbering of nodes by rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// By node.
+    rows: Vec<u32>,
+}
+
+impl Order {
+    /// The order by degree, if it pays: the nodes of most edges first, those of a strip dealt out to its tiles in turn, so
+    /// that tiles have about the same work. It depends on the edges alone.
+    pub fn by_degree(list: &EdgeList) -> Option<Self> {
+        let strips = list.nodes.div_ceil(strip_width(list.nodes));
+        if strips < 2 || list.edges.is_empty() {
+            return None;
+        }
+        let order = Self::hubs_first(list);
+        let (before, after) = runs(list, &order);
+        (after as f64 <= WORTH_IT * before as f64).then_some(order)
+    }
+
+    fn hubs_first(list: &EdgeList) -> Self {
+        let mut degrees = vec![0u32; list.nodes];
+        for &(from, to) in &list.edges {
+            degrees[from as usize] += 1;
+            degrees[to as usize] += 1;
+        }
+        let mut nodes: Vec<u32> = (0..list.nodes as u32).collect();
+        nodes.sort_by_key(|&node| std::cmp::Reverse(degrees[node as usize]));
+        let width = strip_width(list.nodes);
+        let tile_rows = Tiling::new(list.nodes).tile_rows();
+        let mut rows = vec![0; list.nodes];
+        for (strip, members) in nodes.chunks(width).enumerate() {
+            let tiles = (members.len() / tile_rows).max(1);
+            let height = members.len() / tiles;
+            for (rank, &node) in members.iter().enumerate() {
+                // What does not divide stays at the end.
+                let place = if rank < tiles * height { rank % tiles * height + rank / tiles } else { rank };
+                rows[node as usize] = (strip * width + place) as u32;
+            }
+        }
+        Self { rows }
+    }
+
+    /// Gives the nodes of pairs their rows.
+    pub fn renumber(&self, pairs: &mut [(u32, u32)]) {
+        let threads = parallel::threads(pairs.len());
+        let length = pairs.len().div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            for part in pairs.chunks_mut(length) {
+                scope.spawn(move || part.iter_mut().for_each(|pair| *pair = (self.row(pair.0), self.row(pair.1))));
+            }
+        });
+    }
+
+    /// The rows of a panel of so many columns, in the order of the nodes again.
+    ///
+    /// # Panics
+    /// If there are more or fewer rows than nodes.
+    pub fn by_node(&self, panel: &[f32], columns: usize) -> Vec<f32> {
+        assert_eq!(panel.len(), self.rows.len() * columns, "a row for every node");
+        self.rows.iter().flat_map(|&row| &panel[row as usize * columns..][..columns]).copied().collect()
+    }
+
+    fn row(&self, node: u32) -> u32 {
+        self.rows[node as usize]
+    }
+}
+
+/// Over a sample of nodes, how many strips have entries in their rows: as they are numbered, and in another order.
+fn runs(list: &EdgeList, order: &Order) -> (usize, usize) {
+    let (step, width) = (list.nodes.div_ceil(SAMPLE) as u32, strip_width(list.nodes) as u32);
+    let mut entries: Vec<(u32, u32)> = Vec::new();
+    for &(from, to) in &list.edges {
+        let both = [(from, to), (to, from)];
+        entries.extend(both.into_iter().take(if list.directed { 1 } else { 2 }).filter(|pair| pair.0 % step == 0));
+    }
+    let distinct = |strip_of: &dyn Fn(u32) -> u32| {
+        let mut places: Vec<(u32, u32)> = entries.iter().map(|&(node, other)| (node, strip_of(other))).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.len()
+    };
+    (distinct(&|node| node / width), distinct(&|node| order.row(node) / width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Rmat;
+
+    fn list(nodes: usize, edges: Vec<(u32, u32)>) -> EdgeList {
+        EdgeList { nodes, edges, ..EdgeList::default() }
+    }
+
+    #[test]
+    fn hubs_come_first_and_every_node_has_a_row_of_its_own() {
+        let graph = Rmat::named("rmat-16x4").unwrap().draw(1).unwrap();
+        let order = Order::by_degree(&graph).expect("a graph with hubs in two strips");
+        let mut rows = order.rows.clone();
+        rows.sort_unstable();
+        assert!(rows.iter().enumerate().all(|(place, &row)| row as usize == place));
+        let mut edges = graph.edges.clone();
+        order.renumber(&mut edges);
+        let in_first = |edges: &[(u32, u32)]| edges.iter().filter(|edge| edge.1 < 1 << 15).count() as f64;
+        assert!(in_first(&edges) > 0.9 * edges.len() as f64, "most edges end in the first strip");
+        assert!(in_first(&graph.edges) < 0.6 * edges.len() as f64);
+        let tiling = Tiling::new(graph.nodes);
+        let mut work = vec![0; tiling.count()];
+        edges.iter().flat_map(|&(from, to)| [from, to]).for_each(|row| work[tiling.tile_of(row as usize)] += 1);
+        let first = &work[..work.len() / 2];
+        assert!(*first.iter().max().unwrap() < 2 * first.iter().min().unwrap(), "{first:?}");
+    }
+
+    #[test]
+    fn rows_go_back_to_their_nodes() {
+        let order = Order { rows: vec![2, 0, 1] };
+        assert_eq!(order.by_node(&[1.0, 1.5, 2.0, 2.5, 3.0, 3.5], 2), [3.0, 3.5, 1.0, 1.5, 2.0, 2.5]);
+        let mut pairs = [(0, 1), (2, 2)];
+        order.renumber(&mut pairs);
+        assert_eq!(pairs, [(2, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn graphs_in_which_neighbours_are_near_stay_as_they_are() {
+        let nodes = 1 << 17;
+        let path = (1..nodes as u32).map(|node| (node - 1, node)).collect();
+        assert_eq!(Order::by_degree(&list(nodes, path)), None);
+        assert_eq!(Order::by_degree(&list(1000, vec![(0, 1), (0, 2), (0, 3)])), None, "one strip is in order anyway");
+        assert_eq!(Order::by_degree(&list(nodes, Vec::new())), None);
+    }
+}
