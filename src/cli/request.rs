@@ -45,6 +45,7 @@ impl Request {
                 workers: workers.unwrap_or_else(all_threads),
                 transport: transport.into(),
                 memory: memory.or_else(memory::share),
+                mesh: None,
             },
             data,
             out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),

@@ -16,20 +16,24 @@ use super::error::EngineError;
 #[derive(Debug)]
 pub(super) struct StopSign {
     reason: OnceLock<EngineError>,
-    /// By worker: after how many turns its job ended, [`RUNNING`] until then.
+    /// The first worker of this process.
+    first: usize,
+    /// By worker of this process: after how many turns its job ended, [`RUNNING`] until then.
     ended_after: Vec<AtomicU64>,
 }
 
 const RUNNING: u64 = u64::MAX;
 
 impl StopSign {
-    pub(super) fn new(workers: usize) -> Self {
-        Self { reason: OnceLock::new(), ended_after: (0..workers).map(|_| AtomicU64::new(RUNNING)).collect() }
+    /// For so many workers of this process, from `first` on.
+    pub(super) fn new(first: usize, workers: usize) -> Self {
+        let ended_after = (0..workers).map(|_| AtomicU64::new(RUNNING)).collect();
+        Self { reason: OnceLock::new(), first, ended_after }
     }
 
     /// Notes that the job of a worker has ended, after so many turns.
     pub(super) fn end(&self, worker: usize, turns: u64) {
-        self.ended_after[worker].store(turns, Ordering::Release);
+        self.ended_after[worker - self.first].store(turns, Ordering::Release);
     }
 
     /// Asks every worker to stop. The first reason stays.
@@ -43,7 +47,8 @@ impl StopSign {
         if let Some(reason) = self.reason.get() {
             return Some(reason.clone());
         }
-        let worker = self.ended_after.iter().position(|ended| ended.load(Ordering::Acquire) < turn)?;
+        let place = self.ended_after.iter().position(|ended| ended.load(Ordering::Acquire) < turn)?;
+        let worker = self.first + place;
         let message = "its job ended while others went on; all workers must ask for the same, in the same order".into();
         Some(EngineError::Stopped { worker, message })
     }

@@ -1,14 +1,17 @@
 //! Starting workers, and their common end.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
-use timely::communication::Config as Communication;
+use timely::WorkerConfig;
+use timely::communication::{Config as Communication, WorkerGuards};
 use timely::worker::Worker;
-use timely::{Config, WorkerConfig};
 
 use super::agreement::{StopSign, catch};
 use super::error::EngineError;
 use super::layout::Layouts;
+use super::mesh::Mesh;
 use super::session::Session;
 use crate::kernel;
 use crate::plan::Program;
@@ -16,12 +19,14 @@ use crate::plan::Program;
 /// How many workers run, and how blocks travel between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cluster {
-    /// How many workers.
+    /// How many workers each process has.
     pub workers: usize,
-    /// How blocks travel.
+    /// How blocks travel inside a process.
     pub transport: Transport,
     /// The most bytes that the process may hold, if there is a limit.
     pub memory: Option<u64>,
+    /// The other processes, if there are any.
+    pub mesh: Option<&'static Mesh>,
 }
 
 /// Entries of matrices are written down unasked up to so many bytes, where memory has no limit.
@@ -30,7 +35,31 @@ const MOST_FORMED_BYTES: u64 = 2 << 30;
 impl Cluster {
     /// So many worker threads that share memory.
     pub const fn threads(workers: usize) -> Self {
-        Self { workers, transport: Transport::Pointers, memory: None }
+        Self { workers, transport: Transport::Pointers, memory: None, mesh: None }
+    }
+
+    /// How many processes there are.
+    pub fn processes(&self) -> usize {
+        self.mesh.map_or(1, Mesh::processes)
+    }
+
+    /// How many workers all processes have together.
+    pub fn all_workers(&self) -> usize {
+        self.workers * self.processes()
+    }
+
+    /// Whether this process is the one that talks to people and to the disk.
+    pub fn speaks(&self) -> bool {
+        self.process() == 0
+    }
+
+    fn process(&self) -> usize {
+        self.mesh.map_or(0, Mesh::process)
+    }
+
+    pub(super) fn travel(&self) -> Travel {
+        let by_pointer = self.transport == Transport::Pointers;
+        Travel { in_chunks: !by_pointer || self.processes() > 1, is_shared: by_pointer && self.workers > 1 }
     }
 
     /// Up to how many bytes matrices may be written down unasked: half of what the process may hold.
@@ -49,6 +78,19 @@ pub enum Transport {
     Bytes,
 }
 
+/// What becomes of blocks on their way to all workers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Travel {
+    /// They are cut into chunks, since they go over a wire, too.
+    pub(super) in_chunks: bool,
+    /// Other workers of the process read them where they lie.
+    pub(super) is_shared: bool,
+}
+
+/// How long the threads of a run that failed may take to end together with those of other processes. They do when all
+/// failed alike; else the others still wait for blocks.
+const PARTING: Duration = Duration::from_secs(1);
+
 /// How a worker ended.
 struct Ending<T, E> {
     result: Result<T, E>,
@@ -56,10 +98,11 @@ struct Ending<T, E> {
     is_echo: bool,
 }
 
-/// Runs `job` on every worker, and returns what the first one returns.
+/// Runs `job` on every worker, and returns what the first one of this process returns.
 ///
 /// All workers call the same methods of their [`Session`] in the same order; `programs` are those that
-/// [`Session::multiply`] can run, by their position. Where one worker ends with an error or a panic, all end.
+/// [`Session::multiply`] can run, by their position. Where one worker ends with an error or a panic, all end. With several
+/// processes, all of them call this with the same; after an error this process can only end.
 pub fn run<T, E, F>(cluster: Cluster, programs: Vec<Arc<Program>>, job: F) -> Result<T, E>
 where
     T: Send + 'static,
@@ -73,17 +116,21 @@ where
         return Err(EngineError::Outline { name: name.to_owned() }.into());
     }
     kernel::configure();
-    let communication = match cluster.transport {
-        Transport::Pointers => Communication::Process(cluster.workers),
-        Transport::Bytes => Communication::ProcessBinary(cluster.workers),
-    };
-    let layouts = Layouts::new(&programs, cluster.workers);
-    let stop = Arc::new(StopSign::new(cluster.workers));
-    let config = Config { communication, worker: WorkerConfig::default() };
+    let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };
+    let (builders, others) = match (cluster.mesh, cluster.transport) {
+        (Some(mesh), transport) => mesh.communication(cluster.workers, transport, &programs),
+        (None, Transport::Pointers) => Communication::Process(cluster.workers).try_build(),
+        (None, Transport::Bytes) => Communication::ProcessBinary(cluster.workers).try_build(),
+    }
+    .map_err(cannot_start)?;
+    let layouts = Layouts::new(&programs, cluster.all_workers());
+    let first = cluster.process() * cluster.workers;
+    let stop = Arc::new(StopSign::new(first, cluster.workers));
+    let (ended, endings) = mpsc::channel();
     let work = move |worker: &mut Worker| {
         let index = worker.index();
         let outcome = catch(index, "the job", || {
-            let mut session = Session::new(worker, &programs, layouts.clone(), cluster.transport, stop.clone());
+            let mut session = Session::new(worker, &programs, layouts.clone(), cluster, stop.clone());
             let result = job(&mut session);
             stop.end(index, session.turns());
             Ending { result, is_echo: session.was_stopped() }
@@ -99,18 +146,37 @@ where
         let dropped = catch(index, "the end", || {
             worker.installed_dataflows().into_iter().for_each(|dataflow| worker.drop_dataflow(dataflow));
         });
-        match dropped {
+        let ending = match dropped {
             Ok(()) => ending,
             Err(panic) => Ending { result: ending.result.and(Err(panic.into())), is_echo: ending.is_echo },
-        }
+        };
+        // The other end is there as long as a worker is awaited.
+        let _ = ended.send((index - first, ending));
     };
-    let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };
-    let guards = timely::execute(config, work).map_err(cannot_start)?;
-    let mut endings = Vec::with_capacity(cluster.workers);
-    for ending in guards.join() {
-        endings.push(ending.map_err(|reason| EngineError::Stopped { worker: endings.len(), message: reason })?);
-    }
+    let guards = timely::execute::execute_from(builders, others, WorkerConfig::default(), work).map_err(cannot_start)?;
+    let mut endings: Vec<(usize, Ending<T, E>)> = endings.iter().take(cluster.workers).collect();
+    endings.sort_by_key(|(place, _)| *place);
     // The error to report is the one that the others only echo.
-    let cause = endings.iter().position(|ending| ending.result.is_err() && !ending.is_echo);
-    endings.swap_remove(cause.unwrap_or(0)).result
+    let cause = endings.iter().position(|(_, ending)| ending.result.is_err() && !ending.is_echo);
+    part(guards, cluster.mesh.is_some() && endings.iter().any(|(_, ending)| ending.result.is_err()));
+    if endings.len() < cluster.workers {
+        let message = "its thread ended before its job did".to_owned();
+        return Err(EngineError::Stopped { worker: first, message }.into());
+    }
+    endings.swap_remove(cause.unwrap_or(0)).1.result
+}
+
+/// Waits until the threads of a run are gone; not for ever if they may wait for processes that know nothing of an error yet.
+fn part(guards: WorkerGuards<()>, others_may_wait: bool) {
+    if !others_may_wait {
+        guards.join();
+        return;
+    }
+    let (parted, waiting) = mpsc::channel();
+    thread::spawn(move || {
+        guards.join();
+        // Nobody waits any more if it took too long.
+        let _ = parted.send(());
+    });
+    let _ = waiting.recv_timeout(PARTING);
 }

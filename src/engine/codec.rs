@@ -173,7 +173,7 @@ fn decode_node(words: &mut Words<'_>, length: usize) -> Result<Node, &'static st
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::kernel::buffer::Buffer;
     use proptest::prelude::*;
@@ -185,6 +185,11 @@ mod tests {
         assert_eq!(bytes.len(), parcel.length_in_bytes());
         assert!(bytes.len().is_multiple_of(8));
         bytes
+    }
+
+    /// A parcel as another process gets it.
+    pub(in crate::engine) fn over_the_wire(parcel: &Parcel) -> Parcel {
+        read(&written(parcel))
     }
 
     fn read(bytes: &[u8]) -> Parcel {
@@ -230,7 +235,7 @@ mod tests {
         #[test]
         fn blocks_arrive_as_they_left(first_row in 0usize..100, rows in 0usize..50, cols in 0usize..70) {
             let sent = block(first_row, rows, cols);
-            let got = read(&written(&sent));
+            let got = over_the_wire(&sent);
             prop_assert_eq!((got.weight, got.sender, got.of), (1, 2, 7));
             let (Payload::Block(sent), Payload::Block(got)) = (&sent.payload, &got.payload) else { unreachable!() };
             prop_assert_eq!((got.total_rows, got.first_row, got.rows, got.cols), (first_row + rows, first_row, rows, cols));
@@ -241,7 +246,7 @@ mod tests {
         fn partial_sums_arrive_as_they_left(nodes in 0usize..5, length in 0usize..40, kind in 0usize..6) {
             let combine = [Combine::Sum, Combine::Peak, Combine::Triangle(0), Combine::Triangle(5)][kind % 4];
             let sent = partial(nodes, length, combine);
-            let got = read(&written(&sent));
+            let got = over_the_wire(&sent);
             let (Payload::Partial(sent), Payload::Partial(got)) = (&sent.payload, &got.payload) else { unreachable!() };
             prop_assert_eq!((got.combine, got.tiles, got.length, got.cols), (combine, 99, length, 4));
             prop_assert_eq!(&sent.nodes, &got.nodes);

@@ -3,6 +3,7 @@
 //! Each is two operators. `share` cuts a payload into parcels and sends each to every worker; `collect` counts what
 //! arrives against what each sender said it sends, and makes one payload of it. Blocks go out whole where a pointer is
 //! all that travels, and in chunks where bytes do: timely's buffers double with the largest message and never shrink.
+//! What belongs together is put together again on arrival.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::broadcast::Broadcast;
-use super::cluster::Transport;
+use super::cluster::Travel;
 use super::error::EngineError;
 use super::operator::{Link, Whole as WholeParcels, outcome};
 use super::parcel::{Block, BlockData, Parcel, Payload, Reduced, Whole};
@@ -33,18 +34,17 @@ pub(super) fn all_gather<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     shards: &Link<'scope>,
-    transport: Transport,
+    travel: Travel,
     pool: &Rc<RefCell<Pool>>,
 ) -> Link<'scope> {
     let name = format!("all-gather {name}");
-    let is_shared = scope.peers() > 1 && transport == Transport::Pointers;
     let lender = pool.clone();
     let shared = share(scope, shards, move |payload| match payload {
         Payload::Shard(shard) => {
-            if is_shared {
+            if travel.is_shared {
                 lender.borrow_mut().read_elsewhere(shard.buffer());
             }
-            cut(&shard, transport).into_iter().map(Payload::Block).collect()
+            cut(&shard, travel.in_chunks).into_iter().map(Payload::Block).collect()
         }
         other => vec![other],
     });
@@ -55,10 +55,7 @@ pub(super) fn all_gather<'scope>(
             _ => None,
         });
         let whole = assemble(blocks.collect(), worker, &step)?;
-        Ok(Payload::Whole(Arc::new(match transport {
-            Transport::Pointers => whole,
-            Transport::Bytes => contiguous(&whole, &mut pool.borrow_mut()),
-        })))
+        Ok(Payload::Whole(Arc::new(joined(whole, &mut pool.borrow_mut()))))
     })
 }
 
@@ -199,11 +196,11 @@ impl Arrivals {
 }
 
 /// Cuts a shard into blocks; an empty one is still one block.
-fn cut(shard: &Shard, transport: Transport) -> Vec<Block> {
+fn cut(shard: &Shard, in_chunks: bool) -> Vec<Block> {
     let rows = shard.rows();
-    let rows_at_once = match transport {
-        Transport::Pointers => rows.len().max(1),
-        Transport::Bytes => (CHUNK_BYTES / (stride(shard.cols()).max(1) * size_of::<f32>())).max(1),
+    let rows_at_once = match in_chunks {
+        false => rows.len().max(1),
+        true => (CHUNK_BYTES / (stride(shard.cols()).max(1) * size_of::<f32>())).max(1),
     };
     let count = rows.len().div_ceil(rows_at_once).max(1);
     let block = |number: usize| {
@@ -231,24 +228,44 @@ fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<Whole, 
     Ok(Whole { total_rows, cols, blocks })
 }
 
-/// Copies many small blocks together: the kernels want long ones.
-fn contiguous(whole: &Whole, pool: &mut Pool) -> Whole {
-    let length = whole.total_rows * stride(whole.cols);
+/// Puts chunks together: the kernels want long blocks. Those that lie in one buffer need no copying; neighbours that came
+/// as bytes are copied into one.
+fn joined(whole: Whole, pool: &mut Pool) -> Whole {
+    let runs = whole.blocks.chunk_by(|one, next| match (&one.data, &next.data) {
+        (BlockData::Shared(buffer, _), BlockData::Shared(next, _)) => Arc::ptr_eq(buffer, next),
+        (BlockData::Received(..), BlockData::Received(..)) => true,
+        _ => false,
+    });
+    let blocks = runs.map(|run| {
+        let (first, last) = (&run[0], &run[run.len() - 1]);
+        let data = match (&first.data, &last.data) {
+            (BlockData::Shared(buffer, start), BlockData::Shared(_, end)) => {
+                BlockData::Shared(buffer.clone(), start.start..end.end)
+            }
+            _ => copied(run, pool),
+        };
+        Block { rows: last.first_row + last.rows - first.first_row, data, ..first.clone() }
+    });
+    Whole { blocks: blocks.collect(), ..whole }
+}
+
+/// The numbers of several blocks, one after the other.
+fn copied(blocks: &[Block], pool: &mut Pool) -> BlockData {
+    let length = blocks.iter().map(|block| block.numbers().len()).sum();
     let mut buffer = pool.take(length);
     let mut filled = 0;
-    for block in &whole.blocks {
+    for block in blocks {
         let block = block.numbers();
         buffer[filled..filled + block.len()].copy_from_slice(block);
         filled += block.len();
     }
-    let data = BlockData::Shared(pool.lend(buffer), 0..length);
-    let (total_rows, cols) = (whole.total_rows, whole.cols);
-    Whole { total_rows, cols, blocks: vec![Block { total_rows, first_row: 0, rows: total_rows, cols, data }] }
+    BlockData::Shared(pool.lend(buffer), 0..length)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::codec::tests::over_the_wire;
 
     fn shard(total: usize, rows: std::ops::Range<usize>) -> Shard {
         let mut buffer = Pool::default().take(rows.len() * stride(3));
@@ -277,23 +294,41 @@ mod tests {
 
     #[test]
     fn chunks_of_a_panel_come_together_again() {
-        for transport in [Transport::Pointers, Transport::Bytes] {
+        for in_chunks in [false, true] {
             let shards = [shard(20_000, 12_000..20_000), shard(20_000, 12_000..12_000), shard(20_000, 0..12_000)];
-            let blocks: Vec<Block> = shards.iter().flat_map(|shard| cut(shard, transport)).collect();
-            assert_eq!(blocks.len() > 3, transport == Transport::Bytes);
-            let whole = assemble(blocks, 0, "here").unwrap();
-            let together = contiguous(&whole, &mut Pool::default());
-            let numbers = together.blocks[0].numbers();
+            let blocks: Vec<Block> = shards.iter().flat_map(|shard| cut(shard, in_chunks)).collect();
+            assert_eq!(blocks.len() > 3, in_chunks);
+            let together = joined(assemble(blocks, 0, "here").unwrap(), &mut Pool::default());
+            assert_eq!(together.blocks.len(), 3, "one a buffer");
+            let numbers: Vec<f32> = together.blocks.iter().flat_map(|block| block.numbers().to_vec()).collect();
             assert_eq!(numbers.len(), 20_000 * stride(3));
             assert!(numbers.iter().enumerate().all(|(place, &number)| number == place as f32));
         }
+    }
+
+    /// A worker of a mesh has its own rows by pointer, and those of other processes as bytes.
+    #[test]
+    fn what_came_as_bytes_is_copied_together_and_the_rest_is_not() {
+        let (mine, theirs) = (shard(20_000, 6_000..12_000), [shard(20_000, 0..6_000), shard(20_000, 12_000..20_000)]);
+        let sent = theirs.iter().flat_map(|shard| cut(shard, true));
+        let arrived = sent.map(|block| match over_the_wire(&Parcel::local(Payload::Block(block))).payload {
+            Payload::Block(block) => block,
+            _ => unreachable!("a block was sent"),
+        });
+        let blocks = arrived.chain(cut(&mine, true)).collect();
+        let together = joined(assemble(blocks, 0, "here").unwrap(), &mut Pool::default());
+        let starts: Vec<usize> = together.blocks.iter().map(|block| block.first_row).collect();
+        assert_eq!(starts, [0, 6_000, 12_000]);
+        let numbers = together.blocks.iter().flat_map(|block| block.numbers()).copied();
+        assert!(numbers.enumerate().all(|(place, number)| number == place as f32));
+        assert_eq!(together.blocks[1].numbers().as_ptr(), mine.buffer().as_ptr(), "where it was");
     }
 
     #[test]
     fn a_gap_or_an_overlap_between_blocks_is_an_error() {
         for rows in [6..10, 4..10] {
             let blocks = [shard(10, 0..5), shard(10, rows)];
-            let blocks = blocks.iter().flat_map(|shard| cut(shard, Transport::Pointers)).collect();
+            let blocks = blocks.iter().flat_map(|shard| cut(shard, false)).collect();
             assert!(matches!(assemble(blocks, 0, "here"), Err(EngineError::BlocksMissing { .. })));
         }
     }

@@ -70,7 +70,7 @@ pub(super) fn reduce_flow(worker: &mut Worker) -> Flow {
 
 /// Builds the dataflow that brings a panel together.
 pub(super) fn gather_flow(worker: &mut Worker, context: &Rc<Context>) -> Flow {
-    flow(worker, "gather", |scope, input| all_gather(scope, "panel", &input, context.transport, &context.pool))
+    flow(worker, "gather", |scope, input| all_gather(scope, "panel", &input, context.travel, &context.pool))
 }
 
 /// The streams of the values made so far.
@@ -89,7 +89,7 @@ impl<'scope> Links<'scope> {
             Access::Local | Access::Reduced => local.clone(),
             Access::Whole => {
                 let gather =
-                    || all_gather(self.scope, &value.to_string(), local, self.context.transport, &self.context.pool);
+                    || all_gather(self.scope, &value.to_string(), local, self.context.travel, &self.context.pool);
                 self.whole.entry(value).or_insert_with(gather).clone()
             }
         }

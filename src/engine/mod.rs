@@ -10,6 +10,8 @@
 //! sends. A failing step: its error travels in place of its result, and all workers agree on it before the epoch ends. A
 //! worker that panics, or ends before the others: they stop at their next turn.
 //!
+//! Workers may be spread over several processes: see [`mesh`].
+//!
 //! This is the only room that knows timely.
 
 mod agreement;
@@ -23,6 +25,7 @@ mod compile;
 mod error;
 mod layout;
 mod map;
+pub mod mesh;
 pub mod multiply;
 mod operator;
 mod parcel;

@@ -12,6 +12,7 @@ use timely::dataflow::{Scope, Stream};
 
 use super::agreement::catch;
 use super::error::EngineError;
+use super::mesh;
 use super::parcel::{Parcel, Payload};
 
 /// A stream of parcels; times are epochs.
@@ -70,6 +71,7 @@ pub(super) fn outcome(
     payloads: &[Payload],
     compute: &mut impl FnMut(&[Payload]) -> Result<Payload, EngineError>,
 ) -> Payload {
+    mesh::step::note(name);
     if let Some(failure) = payloads.iter().find(|payload| matches!(payload, Payload::Failure(_))) {
         return failure.clone();
     }

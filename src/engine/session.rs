@@ -12,7 +12,7 @@ use timely::dataflow::ProbeHandle;
 use timely::worker::Worker;
 
 use super::agreement::StopSign;
-use super::cluster::Transport;
+use super::cluster::Cluster;
 use super::compile::{Flow, Slot, gather_flow, program_flow, reduce_flow};
 use super::error::EngineError;
 use super::layout::Layouts;
@@ -57,12 +57,13 @@ impl<'a> Session<'a> {
         worker: &'a mut Worker,
         programs: &[Arc<Program>],
         layouts: Layouts,
-        transport: Transport,
+        cluster: Cluster,
         stop: Arc<StopSign>,
     ) -> Self {
         let context = Rc::new(Context {
             worker: worker.index(),
-            transport,
+            is_first: worker.index().is_multiple_of(cluster.workers),
+            travel: cluster.travel(),
             layouts,
             pool: Rc::default(),
             scratch: RefCell::default(),
@@ -100,7 +101,7 @@ impl<'a> Session<'a> {
         self.context.worker
     }
 
-    /// The number of workers.
+    /// The number of workers, those of other processes included.
     pub fn workers(&self) -> usize {
         self.worker.peers()
     }
@@ -224,11 +225,11 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The whole panel, handed out on the first worker; `None` on the others.
+    /// The whole panel, handed out on the first worker of each process; `None` on the others.
     pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
         let payload = self.turn(|session| &mut session.gather, Payload::Shard(x.clone()))?;
         let Payload::Whole(whole) = payload else { return Err(self.nothing_came("a panel")) };
-        if self.worker() != 0 {
+        if !self.context.is_first {
             return Ok(None);
         }
         let mut data = Vec::with_capacity(whole.total_rows * whole.cols);

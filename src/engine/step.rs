@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::cluster::Transport;
+use super::cluster::Travel;
 use super::error::EngineError;
 use super::layout::{Layout, Layouts};
 use super::multiply::{Add, Rows, Scaling, Scratch, multiply_tiles};
@@ -19,7 +19,9 @@ use crate::plan::{Action, Diagonal, Epilogue, Piece, Step, Term, Value};
 /// What the steps of a worker share.
 pub(super) struct Context {
     pub(super) worker: usize,
-    pub(super) transport: Transport,
+    /// Whether it is the first worker of its process.
+    pub(super) is_first: bool,
+    pub(super) travel: Travel,
     pub(super) layouts: Layouts,
     pub(super) pool: Rc<RefCell<Pool>>,
     pub(super) scratch: RefCell<Scratch>,

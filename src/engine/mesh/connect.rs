@@ -1,0 +1,153 @@
+//! Connections to all other processes at once.
+
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::facts::Facts;
+use super::handshake::{Timed, call};
+use super::hello::Hello;
+use super::{Mesh, MeshError};
+
+/// The generation of control connections.
+const CONTROL: u64 = 0;
+/// How long to wait before calling again, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
+/// How long one call may take.
+const CALL: Duration = Duration::from_secs(5);
+
+/// Why there is no connection to a process.
+enum Unmet {
+    /// It cannot be reached, or did not come.
+    Missing(String),
+    Differs(MeshError),
+}
+
+impl Mesh {
+    /// Connects with all processes for the first time, and watches over each from then on.
+    pub(super) fn connect_control(&'static self, facts: &Facts) -> Result<(), MeshError> {
+        let deadline = Instant::now() + self.settings.connect_timeout;
+        self.memory.fetch_min(facts.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.with_all(|process| {
+            let (stream, theirs) = self.meet(process, CONTROL, facts, Some(deadline))?;
+            self.memory.fetch_min(theirs.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
+            self.watch(process, stream).map_err(|error| Unmet::Missing(error.to_string()))
+        })?;
+        Ok(())
+    }
+
+    /// Connects with all processes for a run. Those that have not come so far are waited for as long as they live.
+    pub(super) fn connect_data(&'static self, generation: u64, facts: &Facts) -> Result<Vec<Option<TcpStream>>, MeshError> {
+        self.with_all(|process| Ok(self.meet(process, generation, facts, None)?.0))
+    }
+
+    /// Does something with every other process, with all at once, so that one that is missing holds up no other.
+    fn with_all<T: Send>(&self, act: impl Fn(usize) -> Result<T, Unmet> + Sync) -> Result<Vec<Option<T>>, MeshError> {
+        let act = &act;
+        let outcomes: Vec<Option<Result<T, Unmet>>> = thread::scope(|scope| {
+            let others = (0..self.processes()).map(|process| {
+                (process != self.process()).then(|| scope.spawn(move || act(process)))
+            });
+            let others: Vec<_> = others.collect();
+            others.into_iter().map(|other| other.map(|acting| acting.join().expect("no panic"))).collect()
+        });
+        let (mut done, mut missing) = (Vec::new(), Vec::new());
+        for (process, outcome) in outcomes.into_iter().enumerate() {
+            match outcome.transpose() {
+                Ok(outcome) => done.push(outcome),
+                Err(Unmet::Differs(error)) => return Err(error),
+                Err(Unmet::Missing(reason)) => missing.push(format!("{}: {reason}", self.name(process))),
+            }
+        }
+        match missing.is_empty() {
+            true => Ok(done),
+            false => Err(MeshError::Missing { missing, waited: self.settings.connect_timeout }),
+        }
+    }
+
+    /// Opens a connection and compares facts on it, again and again until it works or it is too late. Without a deadline a
+    /// process that can be reached may take its time.
+    fn meet(
+        &self,
+        process: usize,
+        generation: u64,
+        facts: &Facts,
+        deadline: Option<Instant>,
+    ) -> Result<(TcpStream, Facts), Unmet> {
+        let calling_ends = Instant::now() + self.settings.connect_timeout;
+        let mut pause = PAUSES.0;
+        loop {
+            let is_caller = process < self.process();
+            let opened = if is_caller { self.call(process, generation) } else { self.receive(process, generation) };
+            let compared = opened.and_then(|stream| {
+                let theirs = exchange(&stream, facts, deadline)?;
+                Ok((stream, theirs))
+            });
+            let reason = match compared {
+                Ok((stream, theirs)) => match facts.difference(&theirs) {
+                    None => return Ok((stream, theirs)),
+                    Some(found) => {
+                        let (what, here, there) = (found.what, found.here, found.there);
+                        return Err(Unmet::Differs(MeshError::Differs { what, here, there, peer: self.name(process) }));
+                    }
+                },
+                Err(error) => error.to_string(),
+            };
+            let ends = deadline.or(is_caller.then_some(calling_ends));
+            if ends.is_some_and(|ends| ends < Instant::now()) {
+                return Err(Unmet::Missing(reason));
+            }
+            if self.peers[process].has_left.load(Ordering::Acquire) {
+                return Err(Unmet::Missing("it has finished while this process has not".to_owned()));
+            }
+            thread::sleep(pause);
+            pause = (2 * pause).min(PAUSES.1);
+        }
+    }
+
+    /// Calls a process at its door.
+    fn call(&self, process: usize, generation: u64) -> io::Result<TcpStream> {
+        let deadline = Instant::now() + CALL;
+        let stream = dial(&self.settings.addresses[process])?;
+        let hello = Hello::fresh(self.process(), process, self.processes(), generation)?;
+        call(&mut Timed::new(&stream, deadline), hello, &self.settings.secret)?;
+        Ok(stream)
+    }
+
+    /// Waits at this process's own door.
+    fn receive(&self, process: usize, generation: u64) -> io::Result<TcpStream> {
+        self.door.wait_for(generation, process, PAUSES.1).ok_or_else(|| {
+            io::Error::other(match self.door.refusal() {
+                None => "it did not call".to_owned(),
+                Some(reason) => format!("it did not call, but: {reason}"),
+            })
+        })
+    }
+}
+
+/// Connects to whichever address of a name answers. Names are looked up each time: that of a machine may appear late.
+fn dial(address: &str) -> io::Result<TcpStream> {
+    let mut failed = io::Error::other("its name has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CALL) {
+            // A program that calls a free port of its own machine may be given that same port, and meet itself.
+            Ok(stream) if stream.local_addr()? == address => failed = io::ErrorKind::ConnectionRefused.into(),
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+/// Tells a process that has proven itself the facts, and reads its own.
+fn exchange(stream: &TcpStream, facts: &Facts, deadline: Option<Instant>) -> io::Result<Facts> {
+    stream.set_nodelay(true)?;
+    let mut timed = Timed::new(stream, deadline);
+    facts.write(&mut timed)?;
+    let theirs = Facts::read(&mut timed)?;
+    stream.set_read_timeout(None)?;
+    stream.set_write_timeout(None)?;
+    Ok(theirs)
+}

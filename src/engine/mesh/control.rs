@@ -1,0 +1,164 @@
+//! What is said on control connections: signs of life, farewells, and why a run must end.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// How often a process says that it is alive.
+pub(super) const BEAT: Duration = Duration::from_millis(500);
+/// The most bytes of a text.
+const MOST_TEXT: usize = 4096;
+
+/// Something said to a peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Message {
+    /// Still alive.
+    Beat,
+    /// Done, without an error.
+    Goodbye,
+    /// The run must end, and why.
+    Blame(String),
+}
+
+mod kind {
+    pub(super) const BEAT: u8 = 1;
+    pub(super) const GOODBYE: u8 = 2;
+    pub(super) const BLAME: u8 = 3;
+}
+
+impl Message {
+    /// A kind, the length of a text, and the text.
+    fn to_bytes(&self) -> Vec<u8> {
+        let (kind, text) = match self {
+            Self::Beat => (kind::BEAT, ""),
+            Self::Goodbye => (kind::GOODBYE, ""),
+            Self::Blame(text) => (kind::BLAME, text.as_str()),
+        };
+        let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
+        let length = (text.len() as u16).to_le_bytes();
+        [&[kind, length[0], length[1]], text].concat()
+    }
+
+    pub(super) fn send(&self, mut stream: &TcpStream) -> io::Result<()> {
+        stream.write_all(&self.to_bytes())
+    }
+
+    /// Takes a message off the front, if it is there as a whole.
+    fn take(bytes: &mut Vec<u8>) -> io::Result<Option<Self>> {
+        let &[kind, low, high, ..] = bytes.as_slice() else { return Ok(None) };
+        let length = usize::from(u16::from_le_bytes([low, high]));
+        if length > MOST_TEXT {
+            return Err(io::Error::other("it says more than it may"));
+        }
+        let Some(text) = bytes.get(3..3 + length) else { return Ok(None) };
+        let message = match kind {
+            kind::BEAT => Self::Beat,
+            kind::GOODBYE => Self::Goodbye,
+            kind::BLAME => Self::Blame(String::from_utf8_lossy(text).into_owned()),
+            _ => return Err(io::Error::other("it says what has no meaning")),
+        };
+        bytes.drain(..3 + length);
+        Ok(Some(message))
+    }
+}
+
+/// How a peer ended, as its control connection tells.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Farewell {
+    Goodbye,
+    Blame(String),
+    /// It ended without a word, or is as good as dead.
+    Lost(String),
+}
+
+/// Listens until a peer ends. Longer silence than `patience` is an end, too; it is judged only when there is nothing left
+/// to read, so that a process that was held up itself first hears what was said meanwhile.
+pub(super) fn listen(mut stream: &TcpStream, patience: Duration) -> Farewell {
+    if let Err(error) = stream.set_read_timeout(Some(BEAT)) {
+        return Farewell::Lost(error.to_string());
+    }
+    let mut heard = Instant::now();
+    let mut unread = Vec::new();
+    let mut buffer = [0; MOST_TEXT];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return Farewell::Lost("it closed the connection without a farewell".to_owned()),
+            Ok(length) => {
+                heard = Instant::now();
+                unread.extend_from_slice(&buffer[..length]);
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                if heard.elapsed() > patience {
+                    return Farewell::Lost(format!("nothing was heard of it for {:.0} s", patience.as_secs_f64()));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Farewell::Lost(error.to_string()),
+        }
+        loop {
+            match Message::take(&mut unread) {
+                Ok(None) => break,
+                Ok(Some(Message::Beat)) => {}
+                Ok(Some(Message::Goodbye)) => return Farewell::Goodbye,
+                Ok(Some(Message::Blame(text))) => return Farewell::Blame(text),
+                Err(error) => return Farewell::Lost(error.to_string()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (caller, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn the_end_of_a_peer_is_told_as_it_was() {
+        let blame = Message::Blame("„so“".to_owned());
+        let too_long = Message::Blame("x".repeat(2 * MOST_TEXT));
+        for (message, farewell) in [
+            (&Message::Goodbye, Farewell::Goodbye),
+            (&blame, Farewell::Blame("„so“".to_owned())),
+            (&too_long, Farewell::Blame("x".repeat(MOST_TEXT))),
+        ] {
+            let (speaker, listener) = pair();
+            Message::Beat.send(&speaker).unwrap();
+            message.send(&speaker).unwrap();
+            drop(speaker);
+            assert_eq!(listen(&listener, Duration::from_secs(60)), farewell);
+        }
+    }
+
+    #[test]
+    fn who_closes_without_a_word_or_talks_nonsense_is_lost() {
+        let (speaker, listener) = pair();
+        Message::Beat.send(&speaker).unwrap();
+        drop(speaker);
+        assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
+        let (mut speaker, listener) = pair();
+        speaker.write_all(&[9; 100]).unwrap();
+        assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
+    }
+
+    #[test]
+    fn silence_is_an_end_and_beats_are_not() {
+        let (speaker, listener) = pair();
+        let patience = Duration::from_millis(1200);
+        let listening = thread::spawn(move || listen(&listener, patience));
+        for _ in 0..6 {
+            thread::sleep(BEAT / 2);
+            Message::Beat.send(&speaker).unwrap();
+        }
+        assert!(!listening.is_finished(), "it was heard of");
+        let Farewell::Lost(reason) = listening.join().unwrap() else { unreachable!("nobody took leave") };
+        assert!(reason.contains("nothing was heard"), "{reason}");
+    }
+}

@@ -1,0 +1,192 @@
+//! The port at which other processes call: strangers get no further than here.
+//!
+//! It stays open as long as the process lives, since every run has connections of its own. Each caller has a thread and
+//! a deadline. There are only so many callers at a time: where more come, those that have waited longest without a proof
+//! are dropped. A process of ours that is dropped that way calls again.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::handshake::{Timed, answer};
+use super::hello::Secret;
+
+/// How long a caller may take to prove itself.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// How many callers may be at it at a time.
+const MOST_CALLERS: usize = 64;
+/// A caller's thread does little.
+const STACK_BYTES: usize = 256 << 10;
+/// How long to wait after the system had no connection or no thread to give.
+const REST: Duration = Duration::from_millis(50);
+
+/// Takes callers.
+pub(super) struct Door {
+    process: usize,
+    processes: usize,
+    secret: Secret,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Those who have not proven themselves yet, the oldest first.
+    callers: VecDeque<(u64, TcpStream)>,
+    /// How many have called.
+    called: u64,
+    /// Those who have, by generation and process, until they are asked for.
+    arrived: HashMap<(u64, usize), TcpStream>,
+    /// Why the last one was turned away who was not simply silent or gone.
+    refusal: Option<String>,
+}
+
+impl Door {
+    /// Opens it; it is never closed again.
+    pub(super) fn open(listener: TcpListener, process: usize, processes: usize, secret: Secret) -> io::Result<Arc<Self>> {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let door = Arc::new(Self { process, processes, secret, state, changed });
+        let opened = door.clone();
+        thread::Builder::new().name("mesh:door".into()).spawn(move || {
+            for caller in listener.incoming() {
+                let begun = caller.and_then(|caller| opened.clone().receive(caller));
+                if begun.is_err() {
+                    thread::sleep(REST);
+                }
+            }
+        })?;
+        Ok(door)
+    }
+
+    /// Waits until a process has opened a connection of this generation, but no longer than `most`.
+    pub(super) fn wait_for(&self, generation: u64, process: usize, most: Duration) -> Option<TcpStream> {
+        let is_missing = |state: &mut State| !state.arrived.contains_key(&(generation, process));
+        let waited = self.changed.wait_timeout_while(self.state(), most, is_missing);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.arrived.remove(&(generation, process))
+    }
+
+    /// Why somebody was turned away last.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.state().refusal.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a thread talk to a caller.
+    fn receive(self: Arc<Self>, caller: TcpStream) -> io::Result<()> {
+        let number = self.admit(caller.try_clone()?);
+        let door = self.clone();
+        let talk = move || door.talk(number, caller);
+        let begun = thread::Builder::new().name("mesh:caller".into()).stack_size(STACK_BYTES).spawn(talk);
+        if begun.is_err() {
+            self.dismiss(number);
+        }
+        begun.map(drop)
+    }
+
+    /// Counts a caller in, and drops the one that has waited longest if there are too many.
+    fn admit(&self, caller: TcpStream) -> u64 {
+        let mut state = self.state();
+        if state.callers.len() >= MOST_CALLERS
+            && let Some((_, oldest)) = state.callers.pop_front()
+        {
+            // Its thread notices, and ends.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        state.called += 1;
+        let number = state.called;
+        state.callers.push_back((number, caller));
+        number
+    }
+
+    /// Counts a caller out. False when it was dropped before.
+    fn dismiss(&self, number: u64) -> bool {
+        let mut state = self.state();
+        let place = state.callers.iter().position(|(found, _)| *found == number);
+        place.and_then(|place| state.callers.remove(place)).is_some()
+    }
+
+    fn talk(&self, number: u64, caller: TcpStream) {
+        let mut timed = Timed::new(&caller, Instant::now() + HANDSHAKE);
+        let answered = answer(&mut timed, self.process, self.processes, &self.secret);
+        let is_here = self.dismiss(number);
+        let mut state = self.state();
+        match answered {
+            // The last connection is the one that the other process uses: it gave up those before.
+            Ok(hello) if is_here => {
+                state.arrived.insert((hello.generation, hello.from as usize), caller);
+                self.changed.notify_all();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Other => state.refusal = Some(error.to_string()),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+    use crate::engine::mesh::handshake::call;
+    use crate::engine::mesh::hello::Hello;
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn secret() -> Secret {
+        Secret::new("s").unwrap()
+    }
+
+    fn door() -> (Arc<Door>, std::net::SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        (Door::open(listener, 0, 3, secret()).unwrap(), address)
+    }
+
+    fn caller(address: std::net::SocketAddr, generation: u64) -> TcpStream {
+        let stream = TcpStream::connect(address).unwrap();
+        let hello = Hello::fresh(2, 0, 3, generation).unwrap();
+        call(&mut Timed::new(&stream, Instant::now() + LONG), hello, &secret()).unwrap();
+        stream
+    }
+
+    #[test]
+    fn a_process_of_ours_is_found_by_its_generation() {
+        let (door, address) = door();
+        let mut later = caller(address, 7);
+        assert!(door.wait_for(6, 2, Duration::ZERO).is_none(), "another generation");
+        let mut arrived = door.wait_for(7, 2, LONG).unwrap();
+        later.write_all(b"x").unwrap();
+        arrived.read_exact(&mut [0]).unwrap();
+        assert!(door.wait_for(7, 2, Duration::ZERO).is_none(), "taken already");
+    }
+
+    #[test]
+    fn idle_strangers_keep_nobody_out() {
+        let (door, address) = door();
+        let strangers: Vec<TcpStream> =
+            (0..3 * MOST_CALLERS).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let ours = caller(address, 1);
+        assert!(door.wait_for(1, 2, LONG).is_some());
+        let mut oldest = &strangers[0];
+        oldest.set_read_timeout(Some(LONG)).unwrap();
+        assert_eq!(oldest.read(&mut [0]).unwrap(), 0, "the oldest was dropped");
+        drop(ours);
+    }
+
+    #[test]
+    fn why_somebody_was_turned_away_is_remembered() {
+        let (door, address) = door();
+        let stream = TcpStream::connect(address).unwrap();
+        let hello = Hello::fresh(2, 0, 3, 0).unwrap();
+        let other = Secret::new("t").unwrap();
+        assert!(call(&mut Timed::new(&stream, Instant::now() + LONG), hello, &other).is_err());
+        assert!(door.refusal().unwrap().contains("secret"));
+    }
+}

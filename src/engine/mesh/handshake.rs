@@ -1,0 +1,194 @@
+//! Both sides prove that they know the secret, before anything else is read.
+//!
+//! The caller says hello, the answerer says hello, the caller proves, the answerer proves. Everything has a fixed size, and
+//! all of it together has one deadline: a caller that drips bytes does not stay longer than one that sends none.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::hello::{Hello, Hellos, PROOF_BYTES, PROTOCOL, Role, Secret};
+
+/// A stream on which everything must be done by a certain time, if there is one.
+pub(super) struct Timed<'a> {
+    stream: &'a TcpStream,
+    deadline: Option<Instant>,
+}
+
+impl<'a> Timed<'a> {
+    pub(super) fn new(stream: &'a TcpStream, deadline: impl Into<Option<Instant>>) -> Self {
+        Self { stream, deadline: deadline.into() }
+    }
+
+    fn remaining(&self) -> io::Result<Option<Duration>> {
+        let remaining = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if remaining.is_some_and(|remaining| remaining.is_zero()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(remaining)
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.remaining()?)?;
+        self.stream.read(buffer).map_err(too_late)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.remaining()?)?;
+        self.stream.write(bytes).map_err(too_late)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// A time limit is told as what it is, not as "resource temporarily unavailable".
+fn too_late(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::WouldBlock { io::ErrorKind::TimedOut.into() } else { error }
+}
+
+fn refused(reason: impl Into<String>) -> io::Error {
+    io::Error::other(reason.into())
+}
+
+fn read_fixed<const N: usize>(stream: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    stream.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Calls: `hello` is what this side says.
+pub(super) fn call(stream: &mut (impl Read + Write), hello: Hello, secret: &Secret) -> io::Result<()> {
+    stream.write_all(&hello.to_bytes())?;
+    let answerer = Hello::from_bytes(&read_fixed(stream)?).ok_or_else(|| refused("it is no process of ours"))?;
+    let hellos = Hellos { caller: hello, answerer };
+    stream.write_all(&hellos.prove(secret, Role::Caller))?;
+    let proof: [u8; PROOF_BYTES] = read_fixed(stream).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => refused("it turned the proof down; is the secret the same?"),
+        _ => error,
+    })?;
+    if !hellos.is_proven(secret, Role::Answerer, &proof) {
+        return Err(refused("it did not prove that it knows the secret"));
+    }
+    let expected = Hello { from: hello.to, to: hello.from, ..hello };
+    fit(&answerer, &expected)
+}
+
+/// Answers a caller, and says who it is. `processes` there are, and this is `process`.
+pub(super) fn answer(
+    stream: &mut (impl Read + Write),
+    process: usize,
+    processes: usize,
+    secret: &Secret,
+) -> io::Result<Hello> {
+    let caller = Hello::from_bytes(&read_fixed(stream)?).ok_or_else(|| refused("a stranger called"))?;
+    let answerer = Hello::fresh(process, caller.from as usize, processes, caller.generation)?;
+    stream.write_all(&answerer.to_bytes())?;
+    let hellos = Hellos { caller, answerer };
+    if !hellos.is_proven(secret, Role::Caller, &read_fixed(stream)?) {
+        return Err(refused("a caller did not prove that it knows the secret"));
+    }
+    stream.write_all(&hellos.prove(secret, Role::Answerer))?;
+    let is_caller = caller.from > answerer.from && caller.from < answerer.processes;
+    let from = if is_caller { caller.from } else { answerer.processes };
+    fit(&caller, &Hello { from, to: answerer.from, ..answerer })?;
+    Ok(caller)
+}
+
+/// Checks that a process is the one that it should be.
+fn fit(found: &Hello, expected: &Hello) -> io::Result<()> {
+    if found.protocol != PROTOCOL {
+        return Err(refused(format!("it speaks protocol {} and this process {PROTOCOL}", found.protocol)));
+    }
+    let numbers = |hello: &Hello| (hello.from, hello.to, hello.processes, hello.generation);
+    if numbers(found) != numbers(expected) {
+        let Hello { from, to, processes, .. } = found;
+        return Err(refused(format!("process {from} of {processes} called process {to}: do the lists of hosts differ?")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (caller, listener.accept().unwrap().0)
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(5)
+    }
+
+    fn secret(text: &str) -> Secret {
+        Secret::new(text).unwrap()
+    }
+
+    /// What both sides of a handshake come to.
+    fn meet(hello: Hello, of_caller: &str, of_answerer: &str) -> (io::Result<()>, io::Result<Hello>) {
+        let (caller, answerer) = pair();
+        let answerer_secret = secret(of_answerer);
+        let answering = thread::spawn(move || answer(&mut Timed::new(&answerer, soon()), 0, 3, &answerer_secret));
+        let called = call(&mut Timed::new(&caller, soon()), hello, &secret(of_caller));
+        drop(caller);
+        (called, answering.join().unwrap())
+    }
+
+    #[test]
+    fn those_who_know_the_secret_get_in() {
+        let hello = Hello::fresh(2, 0, 3, 5).unwrap();
+        let (called, answered) = meet(hello, "s", "s");
+        called.unwrap();
+        assert_eq!(answered.unwrap(), hello);
+    }
+
+    #[test]
+    fn another_secret_is_refused_on_both_sides() {
+        let (called, answered) = meet(Hello::fresh(2, 0, 3, 5).unwrap(), "s", "t");
+        assert!(called.unwrap_err().to_string().contains("secret"));
+        assert!(answered.unwrap_err().to_string().contains("did not prove"));
+    }
+
+    #[test]
+    fn those_who_belong_elsewhere_are_told_so() {
+        for hello in [Hello::fresh(2, 1, 3, 0), Hello::fresh(0, 0, 3, 0), Hello::fresh(3, 0, 3, 0)] {
+            let (_, answered) = meet(hello.unwrap(), "s", "s");
+            assert!(answered.unwrap_err().to_string().contains("do the lists of hosts differ?"));
+        }
+        let (called, _) = meet(Hello::fresh(1, 0, 2, 0).unwrap(), "s", "s");
+        assert!(called.unwrap_err().to_string().contains("process 0 of 3"));
+        let newer = Hello { protocol: PROTOCOL + 1, ..Hello::fresh(2, 0, 3, 0).unwrap() };
+        let (_, answered) = meet(newer, "s", "s");
+        assert!(answered.unwrap_err().to_string().contains("protocol"));
+    }
+
+    /// A read timeout alone would let a caller stay that sends a byte now and then.
+    #[test]
+    fn a_caller_that_drips_is_dropped_at_the_deadline() {
+        let (caller, answerer) = pair();
+        let dripping = thread::spawn(move || {
+            let bytes = Hello::fresh(2, 0, 3, 0).unwrap().to_bytes();
+            for byte in bytes {
+                if (&caller).write_all(&[byte]).is_err() {
+                    return;
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let deadline = Instant::now() + Duration::from_millis(200);
+        let answered = answer(&mut Timed::new(&answerer, deadline), 0, 3, &secret("s"));
+        assert_eq!(answered.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(answerer);
+        dripping.join().unwrap();
+    }
+}

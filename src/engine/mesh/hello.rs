@@ -1,0 +1,167 @@
+//! Who calls whom, and the proof that both know the secret.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// The first bytes of every connection.
+const MAGIC: [u8; 8] = *b"isvdmesh";
+/// What both sides must speak. It changes with anything that follows the hello.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// What all processes of a cluster know and nobody else does.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// A secret of one's own; `None` if it is empty.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Option<Self> {
+        Some(bytes.into()).filter(|bytes| !bytes.is_empty()).map(Self)
+    }
+
+    /// What anybody knows: for processes that only programs of the same machine can reach.
+    pub const fn known_to_all() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Random bytes of the system, in hexadecimal digits.
+    pub fn random() -> Result<String, getrandom::Error> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(not shown)")
+    }
+}
+
+/// What each side says first: all of it is part of both proofs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hello {
+    pub(super) protocol: u32,
+    /// Who says it.
+    pub(super) from: u32,
+    /// To whom.
+    pub(super) to: u32,
+    /// Of how many processes.
+    pub(super) processes: u32,
+    /// Which of the connections between the two it is: 0 is for control, and the others carry the data of one run each.
+    pub(super) generation: u64,
+    /// Never used before, so that no proof holds twice.
+    pub(super) nonce: [u8; 32],
+}
+
+impl Hello {
+    pub(super) const BYTES: usize = 64;
+
+    /// A hello with a nonce of its own.
+    pub(super) fn fresh(from: usize, to: usize, processes: usize, generation: u64) -> Result<Self, getrandom::Error> {
+        let mut nonce = [0; 32];
+        getrandom::fill(&mut nonce)?;
+        let [from, to, processes] = [from, to, processes].map(|number| number as u32);
+        Ok(Self { protocol: PROTOCOL, from, to, processes, generation, nonce })
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        let words = [self.protocol, self.from, self.to, self.processes];
+        bytes[8..24].copy_from_slice(bytemuck::bytes_of(&words.map(u32::to_le)));
+        bytes[24..32].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[32..].copy_from_slice(&self.nonce);
+        bytes
+    }
+
+    /// `None` for what is no hello.
+    pub(super) fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let rest = bytes.strip_prefix(&MAGIC)?;
+        let word = |place: usize| rest[4 * place..].first_chunk().map(|word| u32::from_le_bytes(*word));
+        let generation = u64::from_le_bytes(*rest[16..].first_chunk()?);
+        let nonce = *rest[24..].first_chunk()?;
+        Some(Self { protocol: word(0)?, from: word(1)?, to: word(2)?, processes: word(3)?, generation, nonce })
+    }
+}
+
+/// Who proves: the two proofs of a connection differ, so that neither can be sent back as the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Caller,
+    Answerer,
+}
+
+impl Role {
+    fn name(self) -> &'static [u8; 8] {
+        match self {
+            Self::Caller => b"caller  ",
+            Self::Answerer => b"answerer",
+        }
+    }
+}
+
+pub(super) const PROOF_BYTES: usize = 32;
+
+/// The two hellos of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hellos {
+    pub(super) caller: Hello,
+    pub(super) answerer: Hello,
+}
+
+impl Hellos {
+    fn mac(&self, secret: &Secret, role: Role) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&secret.0).expect("a key of any length will do");
+        mac.update(role.name());
+        mac.update(&self.caller.to_bytes());
+        mac.update(&self.answerer.to_bytes());
+        mac
+    }
+
+    pub(super) fn prove(&self, secret: &Secret, role: Role) -> [u8; PROOF_BYTES] {
+        self.mac(secret, role).finalize().into_bytes().into()
+    }
+
+    /// Takes equally long whatever the proof is.
+    pub(super) fn is_proven(&self, secret: &Secret, role: Role, proof: &[u8; PROOF_BYTES]) -> bool {
+        self.mac(secret, role).verify_slice(proof).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hellos() -> Hellos {
+        Hellos { caller: Hello::fresh(2, 0, 3, 7).unwrap(), answerer: Hello::fresh(0, 2, 3, 7).unwrap() }
+    }
+
+    #[test]
+    fn a_hello_arrives_as_it_left_and_nothing_else_is_one() {
+        let hello = hellos().caller;
+        let mut bytes = hello.to_bytes();
+        assert_eq!(Hello::from_bytes(&bytes), Some(hello));
+        bytes[0] ^= 1;
+        assert_eq!(Hello::from_bytes(&bytes), None);
+    }
+
+    #[test]
+    fn a_proof_holds_for_its_secret_its_role_and_its_hellos_only() {
+        let (hellos, secret) = (hellos(), Secret::new("s").unwrap());
+        let proof = hellos.prove(&secret, Role::Caller);
+        assert!(hellos.is_proven(&secret, Role::Caller, &proof));
+        assert!(!hellos.is_proven(&Secret::new("t").unwrap(), Role::Caller, &proof), "another secret");
+        assert!(!hellos.is_proven(&secret, Role::Answerer, &proof), "reflected");
+        let later = Hellos { answerer: Hello::fresh(0, 2, 3, 7).unwrap(), ..hellos };
+        assert!(!later.is_proven(&secret, Role::Caller, &proof), "replayed");
+        let other = Hellos { caller: Hello { generation: 8, ..hellos.caller }, ..hellos };
+        assert!(!other.is_proven(&secret, Role::Caller, &proof), "for another run");
+    }
+
+    #[test]
+    fn a_secret_has_something_in_it_and_is_not_shown() {
+        assert_eq!(Secret::new(""), None);
+        assert!(!format!("{:?}", Secret::new("hidden")).contains("hidden"));
+        assert_ne!(Secret::random().unwrap(), Secret::random().unwrap());
+    }
+}

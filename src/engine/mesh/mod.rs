@@ -1,0 +1,240 @@
+//! Several processes that work together: their connections, and their common end.
+//!
+//! Every process runs the same program on the same data, makes the same calls of [`run`](super::run) in the same order and
+//! gets the same answers. Between each two of them is a *control connection*, on which both say that they are alive, that
+//! they are done, or why the run must end; and for each `run` a *data connection*, which is handed to timely. The process of
+//! the higher number calls, the other answers at its [`door`]. Both prove that they know the secret (see [`handshake`])
+//! before anything else is read, and then compare [`Facts`]: what they must have in common to compute the same.
+//!
+//! A process that loses another ends: it tells the others why, and then the user. That cannot be left to whoever called
+//! `run`, which waits for blocks that never come; so [`Mesh::join`] is given what ends the process.
+
+mod connect;
+mod control;
+mod door;
+mod error;
+mod facts;
+mod handshake;
+mod hello;
+mod network;
+pub(super) mod step;
+mod stream;
+mod verdict;
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::panic;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use control::{BEAT, Farewell, Message, listen};
+use door::Door;
+pub use error::MeshError;
+pub use facts::Facts;
+pub use hello::Secret;
+use verdict::Verdict;
+
+/// How long a process that another one blames for its end may take to find an error of its own: what stops one often
+/// stops all, and each tells it best itself.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long a word to a peer may take.
+const SAYING: Duration = Duration::from_secs(1);
+
+/// Who works together, and how long they wait for each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Where each process listens, as `host:port`.
+    pub addresses: Vec<String>,
+    /// Which of them this is.
+    pub process: usize,
+    /// Where this one listens.
+    pub listen: Vec<SocketAddr>,
+    /// What all of them know.
+    pub secret: Secret,
+    /// How long to wait for the others to come.
+    pub connect_timeout: Duration,
+    /// How long a process may be silent before it is given up.
+    pub peer_timeout: Duration,
+}
+
+/// The other processes, as this one sees them.
+pub struct Mesh {
+    settings: Settings,
+    door: Arc<Door>,
+    /// By process; this one's own place is unused.
+    peers: Vec<Peer>,
+    /// What must be the same everywhere from the next run on.
+    facts: Mutex<Facts>,
+    /// How many runs have begun.
+    runs: AtomicU64,
+    sent: AtomicU64,
+    /// The least that any process may hold; the largest number where none has a limit.
+    memory: AtomicU64,
+    verdict: Verdict,
+    ending: fn(&MeshError) -> !,
+}
+
+#[derive(Default)]
+struct Peer {
+    control: Mutex<Option<TcpStream>>,
+    has_left: AtomicBool,
+}
+
+/// A process has one place in one mesh.
+impl PartialEq for Mesh {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Mesh {}
+
+impl std::fmt::Debug for Mesh {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mesh({} of {})", self.process(), self.processes())
+    }
+}
+
+impl Mesh {
+    /// Connects with all other processes, and compares the facts with theirs.
+    ///
+    /// From then on `ending` is called when another process is lost or ends the run; it tells the user and exits. The mesh is
+    /// never freed: its threads watch the other processes as long as this one lives.
+    pub fn join(settings: Settings, facts: &Facts, ending: fn(&MeshError) -> !) -> Result<&'static Self, MeshError> {
+        let (process, processes) = (settings.process, settings.addresses.len());
+        let listener = TcpListener::bind(settings.listen.as_slice()).map_err(|source| MeshError::CannotListen {
+            process,
+            address: settings.addresses[process].clone(),
+            source,
+        })?;
+        let unprepared = |error: std::io::Error| MeshError::Unprepared(error.to_string());
+        let door = Door::open(listener, process, processes, settings.secret.clone()).map_err(unprepared)?;
+        let mesh: &'static Self = Box::leak(Box::new(Self {
+            door,
+            peers: (0..processes).map(|_| Peer::default()).collect(),
+            facts: Mutex::default(),
+            runs: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            memory: AtomicU64::new(u64::MAX),
+            verdict: Verdict::new(),
+            ending,
+            settings,
+        }));
+        mesh.catch_network_panics();
+        thread::Builder::new().name("mesh:beat".into()).spawn(|| mesh.beat()).map_err(unprepared)?;
+        match mesh.connect_control(facts) {
+            Ok(()) => Ok(mesh),
+            Err(error) => {
+                mesh.fail(&error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// The number of this process.
+    pub fn process(&self) -> usize {
+        self.settings.process
+    }
+
+    /// How many processes there are.
+    pub fn processes(&self) -> usize {
+        self.settings.addresses.len()
+    }
+
+    /// Adds what must be the same everywhere: it is compared when the next run starts.
+    pub fn state(&self, facts: Facts) {
+        let mut stated = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        *stated = std::mem::take(&mut *stated).and(facts);
+    }
+
+    /// Bytes that the runs so far have sent from this process to others.
+    pub fn bytes_sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// The least memory that any process may hold, if one has a limit. What depends on it is then the same everywhere.
+    pub fn memory(&self) -> Option<u64> {
+        Some(self.memory.load(Ordering::Relaxed)).filter(|&bytes| bytes < u64::MAX)
+    }
+
+    /// Takes leave of the others: this process needs them no more.
+    pub fn leave(&self) {
+        if self.verdict.leave() {
+            self.tell(&Message::Goodbye);
+        }
+    }
+
+    /// Ends the others, because this process has met an error, which it is about to tell the user.
+    pub fn fail(&self, reason: &str) {
+        if self.verdict.leave() {
+            self.tell(&Message::Blame(reason.to_owned()));
+        }
+    }
+
+    /// Ends this process and the others.
+    fn end(&self, error: &MeshError) -> ! {
+        self.verdict.end();
+        self.tell(&Message::Blame(error.to_string()));
+        (self.ending)(error)
+    }
+
+    /// A process as messages call it.
+    fn name(&self, process: usize) -> String {
+        format!("process {process} ({})", self.settings.addresses[process])
+    }
+
+    /// Says something to everybody who is connected. Who does not hear it is found to be lost by others.
+    fn tell(&self, message: &Message) {
+        for peer in &self.peers {
+            let control = peer.control.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(stream) = control.as_ref() {
+                let _ = message.send(stream);
+            }
+        }
+    }
+
+    fn beat(&self) -> ! {
+        loop {
+            self.tell(&Message::Beat);
+            thread::sleep(BEAT);
+        }
+    }
+
+    /// Watches over a peer from now on.
+    fn watch(&'static self, process: usize, stream: TcpStream) -> std::io::Result<()> {
+        stream.set_write_timeout(Some(SAYING))?;
+        let heard = stream.try_clone()?;
+        *self.peers[process].control.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
+        let watching = move || match listen(&heard, self.settings.peer_timeout) {
+            Farewell::Goodbye => self.peers[process].has_left.store(true, Ordering::Release),
+            Farewell::Blame(reason) => {
+                self.verdict.wait(GRACE);
+                self.end(&MeshError::Blamed { peer: self.name(process), reason, step: step::last() })
+            }
+            Farewell::Lost(reason) => {
+                self.end(&MeshError::Lost { peer: self.name(process), reason, step: step::last() })
+            }
+        };
+        thread::Builder::new().name(format!("mesh:watch-{process}")).spawn(watching).map(drop)
+    }
+
+    /// Keeps timely's network threads from reporting a lost peer as a panic. The control connection tells what happened; a
+    /// broken data connection is the reason only if that one is silent about it for too long.
+    fn catch_network_panics(&'static self) {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let thread = thread::current();
+            let Some(process) = thread.name().and_then(peer_of_thread) else { return previous(info) };
+            self.verdict.wait(self.settings.peer_timeout + GRACE);
+            let reason = info.payload_as_str().unwrap_or("its data connection broke").to_owned();
+            self.end(&MeshError::Lost { peer: self.name(process), reason, step: step::last() });
+        }));
+    }
+}
+
+/// The process with which a network thread of timely talks.
+fn peer_of_thread(name: &str) -> Option<usize> {
+    let process = name.strip_prefix("timely:recv-").or_else(|| name.strip_prefix("timely:send-"))?;
+    process.parse().ok()
+}

@@ -1,0 +1,54 @@
+//! Connections of a mesh, handed to timely.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use timely::communication::allocator::ProcessBuilder;
+use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely::communication::{AllocatorBuilder, Hooks};
+
+use super::stream::Counted;
+use super::{Facts, Mesh};
+use crate::engine::cluster::Transport;
+use crate::plan::Program;
+
+/// What timely needs to start workers, and what it keeps until they have ended.
+pub(in crate::engine) type Communication = (Vec<AllocatorBuilder>, Box<dyn Any + Send>);
+
+impl Mesh {
+    /// Opens connections for a run of so many workers in each process. Inside a process blocks travel as `transport` says.
+    pub(in crate::engine) fn communication(
+        &'static self,
+        workers: usize,
+        transport: Transport,
+        programs: &[Arc<Program>],
+    ) -> Result<Communication, String> {
+        let generation = 1 + self.runs.fetch_add(1, Ordering::Relaxed);
+        let facts = self.facts_of_run(workers, programs);
+        let streams = self.connect_data(generation, &facts).unwrap_or_else(|error| self.end(&error));
+        let counted = |stream| Counted { stream, sent: &self.sent };
+        let streams = streams.into_iter().map(|stream| stream.map(counted)).collect();
+        let hooks = Hooks::default();
+        let inside = match transport {
+            Transport::Pointers => ProcessBuilder::new_typed_vector,
+            Transport::Bytes => ProcessBuilder::new_bytes_vector,
+        };
+        let inside = inside(workers, hooks.refill.clone(), hooks.spill.clone());
+        let (builders, threads) =
+            initialize_networking_from_sockets(inside, streams, self.process(), workers, hooks)
+                .map_err(|error| error.to_string())?;
+        Ok((builders.into_iter().map(AllocatorBuilder::Tcp).collect(), Box::new(threads)))
+    }
+
+    /// What must be the same everywhere for workers to build the same dataflows.
+    fn facts_of_run(&self, workers: usize, programs: &[Arc<Program>]) -> Facts {
+        let mut facts = self.facts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        facts.add("the number of workers", workers);
+        for (number, program) in programs.iter().enumerate() {
+            let text = format!("{} rows to {}: {program}", program.input_rows(), program.output_rows());
+            facts.add_digest(format!("the plan of program {number}"), &text);
+        }
+        facts
+    }
+}
