@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::cluster::ClusterArguments;
 use super::datasets::Datasets;
 use super::explain::Explain;
+#[cfg(unix)]
+use super::launch::Launch;
 use super::nodes::predict::Predict;
 use crate::config::{KEYS, shipped};
 use crate::engine;
@@ -31,7 +34,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub what: What,
 
-    /// How many worker threads compute [default: all threads]. The results do not depend on it
+    /// How many worker threads of this process compute [default: all threads]. The results do not depend on it
     #[arg(long, value_name = "N", value_parser = worker_count())]
     pub workers: Option<usize>,
 
@@ -54,6 +57,10 @@ pub struct Arguments {
     /// How blocks travel between the workers of a process: for tests of the way between processes
     #[arg(long, value_enum, default_value = "pointers", hide = true)]
     pub transport: Transport,
+
+    /// Who else computes
+    #[command(flatten)]
+    pub company: ClusterArguments,
 }
 
 /// What to compute, and on which data.
@@ -98,6 +105,9 @@ pub enum Command {
     Predict(Predict),
     /// Show how a matrix will be multiplied by, and what that takes, before running anything
     Explain(Explain),
+    /// Run an experiment on several processes of this machine
+    #[cfg(unix)]
+    Launch(Launch),
 }
 
 /// How blocks travel, as the command line spells it.

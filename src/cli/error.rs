@@ -2,11 +2,13 @@ use std::error::Error as _;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use super::cluster::ClusterError;
 use crate::config::{ConfigError, Place};
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
 use crate::dataset::{LoadError, NodeDataError};
 use crate::engine::EngineError;
+use crate::engine::mesh::MeshError;
 use crate::evaluate::{EvaluateError, Metric, RankError};
 use crate::finetune::TuneError;
 use crate::finetune::network::NetworkError;
@@ -27,6 +29,23 @@ pub enum Error {
     /// The config is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// What was said about several processes is wrong.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The other processes cannot be worked with.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// The processes of a cluster on this machine cannot be started.
+    #[error("cannot start the processes")]
+    Launch(#[source] io::Error),
+    /// A process of a cluster on this machine failed.
+    #[error("process {process} failed with exit code {code}; what it said stands above")]
+    Launched {
+        /// Which process.
+        process: usize,
+        /// How it ended.
+        code: u8,
+    },
     /// `--data` names no folder.
     #[error("--data {}: there is no such folder", path.display())]
     DataFolder {
@@ -249,6 +268,8 @@ impl Error {
     pub const USAGE: u8 = 2;
     /// The exit code for bad input data.
     pub const DATA: u8 = 3;
+    /// The exit code for processes that cannot work together, or lost each other.
+    pub const CLUSTER: u8 = 4;
 
     fn of_model(error: &ModelError) -> u8 {
         match error {
@@ -262,7 +283,10 @@ impl Error {
     /// The code that the process ends with.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::DataFolder { .. } => Self::USAGE,
+            Self::Config(_) | Self::DataFolder { .. } | Self::Cluster(_) => Self::USAGE,
+            Self::Mesh(_) => Self::CLUSTER,
+            Self::Launch(_) => Self::FAILED,
+            Self::Launched { code, .. } => *code,
             Self::Catalog(error) | Self::Load(LoadError::Catalog(error)) => match error {
                 CatalogError::Unknown { .. } => Self::USAGE,
                 CatalogError::Missing { .. } => Self::DATA,
@@ -321,6 +345,28 @@ impl Error {
             Self::BrokenDown { .. } | Self::Output(_) | Self::Print { .. } | Self::Stdout { .. } => Self::FAILED,
         }
     }
+}
+
+/// An error and its causes, for a process that has one line for it.
+pub(super) fn in_one_line(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// Tells a person what went wrong between processes.
+pub(super) fn print_line(error: &MeshError) {
+    note(&format!("error: {error}"));
+}
+
+/// Tells a person something, on stderr.
+pub(super) fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Tells a person what went wrong and why, on stderr. A closed stderr is no reason to fail differently.

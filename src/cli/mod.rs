@@ -4,9 +4,12 @@
 //! carries it out; a [`Command`] carries itself out. An [`Error`] knows its exit code.
 
 mod arguments;
+mod cluster;
 mod datasets;
 mod error;
 mod explain;
+#[cfg(unix)]
+mod launch;
 mod links;
 mod memory;
 mod nodes;
@@ -14,9 +17,12 @@ mod request;
 mod run;
 
 pub use arguments::{Arguments, Command, What};
+pub use cluster::{ClusterArguments, ClusterError, Scheduler};
 pub use datasets::Datasets;
 pub use error::{Error, print};
 pub use explain::Explain;
+#[cfg(unix)]
+pub use launch::Launch;
 pub use nodes::predict::Predict;
 pub use request::{Format, Request};
 use run::print_text;
@@ -28,6 +34,8 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         Some(Command::Datasets(datasets)) => datasets.run(),
         Some(Command::Predict(predict)) => predict.run(),
         Some(Command::Explain(explain)) => explain.run(),
+        #[cfg(unix)]
+        Some(Command::Launch(launch)) => launch.run(),
         None => run(&Request::new(arguments)?),
     }
 }

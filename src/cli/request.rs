@@ -6,6 +6,7 @@ use super::arguments::What;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
 use crate::engine::Cluster;
+use crate::engine::mesh;
 
 /// A run that makes sense: what [`Arguments`] ask for, read and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +15,8 @@ pub struct Request {
     pub experiment: Experiment,
     /// Who computes it.
     pub cluster: Cluster,
+    /// The processes that compute it together, if there are several.
+    pub company: Option<mesh::Settings>,
     /// Where datasets are.
     pub data: Option<PathBuf>,
     /// Where results go.
@@ -38,7 +41,7 @@ pub enum Format {
 impl Request {
     /// Reads the config and fills in what the command line leaves open.
     pub fn new(arguments: Arguments) -> Result<Self, Error> {
-        let Arguments { what, workers, memory, out, json, quiet, transport, .. } = arguments;
+        let Arguments { what, workers, memory, out, json, quiet, transport, company, .. } = arguments;
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
         Ok(Self {
             cluster: Cluster {
@@ -47,6 +50,7 @@ impl Request {
                 memory: memory.or_else(memory::share),
                 mesh: None,
             },
+            company: company.settings()?,
             data,
             out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),
             format: if json { Format::Json } else { Format::Table },

@@ -1,10 +1,12 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use super::cluster::{in_company, state_data};
 use super::nodes::NodeData;
 use super::{Error, Format, Request, links, nodes};
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::{Dataset, EdgeList};
+use crate::engine::mesh::Mesh;
 use crate::graph::{Graph, Import, Order};
 use crate::kernel::buffer::release_unused;
 use crate::report::memory;
@@ -13,21 +15,27 @@ use crate::report::output::{Folder, ResultFile, Results};
 use crate::report::saved::prediction_files;
 use crate::report::table::Table;
 
-/// Loads, computes, evaluates, writes and prints.
+/// Loads, computes, evaluates, writes and prints; of several processes the first alone does the last two.
 pub fn run(request: &Request) -> Result<(), Error> {
-    let folder = Folder::prepare(&request.out)?;
+    in_company(request, carry_out)
+}
+
+fn carry_out(request: &Request) -> Result<(), Error> {
+    let folder = request.cluster.speaks().then(|| Folder::prepare(&request.out)).transpose()?;
+    let folder = folder.as_ref();
     let experiment = &request.experiment;
     let start = Instant::now();
     let mut dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
     // What reading left behind would stay in the way.
     release_unused();
+    state_data(&request.cluster, &dataset);
     let request = &request.beside(dataset.bytes());
     match &experiment.nodes {
         None => {
             let order = renumber(experiment, &mut dataset);
-            predict_links(request, &folder, start, &dataset, order.as_ref())
+            predict_links(request, folder, start, &dataset, order.as_ref())
         }
-        Some(task) => classify_nodes(request, task, &folder, start, dataset),
+        Some(task) => classify_nodes(request, task, folder, start, dataset),
     }
 }
 
@@ -48,7 +56,7 @@ pub(super) fn renumber(experiment: &Experiment, dataset: &mut Dataset) -> Option
 
 fn predict_links(
     request: &Request,
-    folder: &Folder,
+    folder: Option<&Folder>,
     start: Instant,
     dataset: &Dataset,
     order: Option<&Order>,
@@ -70,14 +78,13 @@ fn predict_links(
     let has_node_rows = first.as_ref().is_none_or(|embedding| embedding.nodes == graph.nodes());
     let ids = Some(&dataset.ids).filter(|_| has_node_rows);
     let files = first.as_ref().map(ResultFile::of_embedding).unwrap_or_default();
-    folder.write(Results { metrics: &metrics, ids, files })?;
-    show(&metrics, request.format, folder)
+    finish(request, folder, Results { metrics: &metrics, ids, files })
 }
 
 fn classify_nodes(
     request: &Request,
     task: &NodeTask,
-    folder: &Folder,
+    folder: Option<&Folder>,
     start: Instant,
     dataset: Dataset,
 ) -> Result<(), Error> {
@@ -97,8 +104,18 @@ fn classify_nodes(
         files = model.files();
         files.extend(prediction_files(probabilities, &data.dataset.classes, &data.dataset.ids));
     }
-    folder.write(Results { metrics: &metrics, ids: Some(&data.dataset.ids), files })?;
-    show(&metrics, request.format, folder)
+    finish(request, folder, Results { metrics: &metrics, ids: Some(&data.dataset.ids), files })
+}
+
+/// Writes and prints, where that is this process's part. The others are needed no more: their end does not matter now.
+fn finish(request: &Request, folder: Option<&Folder>, results: Results<'_>) -> Result<(), Error> {
+    if let Some(mesh) = request.cluster.mesh {
+        mesh.leave();
+    }
+    let Some(folder) = folder else { return Ok(()) };
+    let metrics = results.metrics;
+    folder.write(results)?;
+    show(metrics, request.format, folder)
 }
 
 /// Where the time went.
@@ -127,8 +144,9 @@ fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: C
         dataset: dataset.name.clone(),
         nodes: dataset.graph.nodes,
         edges: dataset.graph.edges.len(),
-        workers: request.cluster.workers,
-        processes: 1,
+        workers: request.cluster.all_workers(),
+        processes: request.cluster.processes(),
+        network_bytes_sent: request.cluster.mesh.map(Mesh::bytes_sent),
         seed: experiment.seed,
         seeds: Some(runs.len()).filter(|&runs| runs > 1),
         stages: merge(runs),

@@ -111,6 +111,11 @@ impl Entries {
         }
     }
 
+    /// Every key that was set, with its value as text.
+    pub fn stated(&self) -> Vec<(&'static str, String)> {
+        self.0.iter().map(|(key, entry)| (*key, entry.value.to_string())).collect()
+    }
+
     /// Whether a key was set.
     pub fn has(&self, key: &Key) -> bool {
         self.0.contains_key(key.path)

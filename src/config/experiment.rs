@@ -23,6 +23,8 @@ pub struct Experiment {
     pub name: String,
     /// Its text.
     pub text: String,
+    /// Its entries as it states them, those that were overridden included.
+    pub stated: Vec<(&'static str, String)>,
     /// The graph.
     pub dataset: Source,
     /// The seed of all random numbers.
@@ -95,6 +97,7 @@ impl Experiment {
         Ok(Self {
             name: name.to_owned(),
             text: text.to_owned(),
+            stated: entries.stated(),
             dataset,
             seed,
             import,

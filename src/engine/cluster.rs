@@ -153,7 +153,8 @@ where
         // The other end is there as long as a worker is awaited.
         let _ = ended.send((index - first, ending));
     };
-    let guards = timely::execute::execute_from(builders, others, WorkerConfig::default(), work).map_err(cannot_start)?;
+    let guards =
+        timely::execute::execute_from(builders, others, WorkerConfig::default(), work).map_err(cannot_start)?;
     let mut endings: Vec<(usize, Ending<T, E>)> = endings.iter().take(cluster.workers).collect();
     endings.sort_by_key(|(place, _)| *place);
     // The error to report is the one that the others only echo.

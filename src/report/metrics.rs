@@ -39,6 +39,9 @@ pub struct Metrics {
     pub workers: usize,
     /// How many processes ran.
     pub processes: usize,
+    /// Bytes that process 0 sent to others, where there were others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_bytes_sent: Option<u64>,
     /// The seed of all random numbers.
     pub seed: u64,
     /// How many times everything ran, with the seeds from `seed` on, where it was more than once.
@@ -230,6 +233,7 @@ pub(super) fn example() -> Metrics {
         edges: 1_050_000,
         workers: 2,
         processes: 1,
+        network_bytes_sent: None,
         seed: 1,
         seeds: None,
         stages: vec![Stage {

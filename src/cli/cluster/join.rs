@@ -35,7 +35,8 @@ fn end(error: &MeshError) -> ! {
 /// What is known before anything is loaded.
 fn facts_of(request: &Request) -> Facts {
     let experiment = &request.experiment;
-    let mut facts = Facts { memory: request.cluster.memory, ..Facts::default() };
+    let mut facts = Facts::default();
+    facts.memory = request.cluster.memory;
     facts.add("the version", env!("CARGO_PKG_VERSION"));
     facts.add("the config", &experiment.name);
     facts.add("seed", experiment.seed);

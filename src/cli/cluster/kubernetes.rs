@@ -9,9 +9,11 @@ pub(super) fn hosts(environment: &impl Fn(&str) -> Option<String>, port: u16) ->
     let processes = number(environment, "ISVD_PROCESSES")?;
     let expected = "the name of a pod of a StatefulSet, such as isvd-0, with a number below ISVD_PROCESSES";
     let ordinal = pod.rsplit_once('-').and_then(|(set, ordinal)| Some((set, ordinal.parse::<usize>().ok()?)));
-    let (set, process) = ordinal
-        .filter(|&(_, process)| process < processes)
-        .ok_or(ClusterError::BadVariable { name: "HOSTNAME", value: pod.clone(), expected })?;
+    let (set, process) = ordinal.filter(|&(_, process)| process < processes).ok_or(ClusterError::BadVariable {
+        name: "HOSTNAME",
+        value: pod.clone(),
+        expected,
+    })?;
     let addresses = (0..processes).map(|process| format!("{set}-{process}.{service}:{port}")).collect();
     Ok(Hosts { addresses, process })
 }

@@ -39,7 +39,11 @@ impl Mesh {
     }
 
     /// Connects with all processes for a run. Those that have not come so far are waited for as long as they live.
-    pub(super) fn connect_data(&'static self, generation: u64, facts: &Facts) -> Result<Vec<Option<TcpStream>>, MeshError> {
+    pub(super) fn connect_data(
+        &'static self,
+        generation: u64,
+        facts: &Facts,
+    ) -> Result<Vec<Option<TcpStream>>, MeshError> {
         self.with_all(|process| Ok(self.meet(process, generation, facts, None)?.0))
     }
 
@@ -47,9 +51,8 @@ impl Mesh {
     fn with_all<T: Send>(&self, act: impl Fn(usize) -> Result<T, Unmet> + Sync) -> Result<Vec<Option<T>>, MeshError> {
         let act = &act;
         let outcomes: Vec<Option<Result<T, Unmet>>> = thread::scope(|scope| {
-            let others = (0..self.processes()).map(|process| {
-                (process != self.process()).then(|| scope.spawn(move || act(process)))
-            });
+            let others = (0..self.processes())
+                .map(|process| (process != self.process()).then(|| scope.spawn(move || act(process))));
             let others: Vec<_> = others.collect();
             others.into_iter().map(|other| other.map(|acting| acting.join().expect("no panic"))).collect()
         });

@@ -46,7 +46,12 @@ struct State {
 
 impl Door {
     /// Opens it; it is never closed again.
-    pub(super) fn open(listener: TcpListener, process: usize, processes: usize, secret: Secret) -> io::Result<Arc<Self>> {
+    pub(super) fn open(
+        listener: TcpListener,
+        process: usize,
+        processes: usize,
+        secret: Secret,
+    ) -> io::Result<Arc<Self>> {
         let (state, changed) = (Mutex::default(), Condvar::new());
         let door = Arc::new(Self { process, processes, secret, state, changed });
         let opened = door.clone();
@@ -170,8 +175,7 @@ mod tests {
     #[test]
     fn idle_strangers_keep_nobody_out() {
         let (door, address) = door();
-        let strangers: Vec<TcpStream> =
-            (0..3 * MOST_CALLERS).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let strangers: Vec<TcpStream> = (0..3 * MOST_CALLERS).map(|_| TcpStream::connect(address).unwrap()).collect();
         let ours = caller(address, 1);
         assert!(door.wait_for(1, 2, LONG).is_some());
         let mut oldest = &strangers[0];

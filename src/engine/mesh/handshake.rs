@@ -108,7 +108,9 @@ fn fit(found: &Hello, expected: &Hello) -> io::Result<()> {
     let numbers = |hello: &Hello| (hello.from, hello.to, hello.processes, hello.generation);
     if numbers(found) != numbers(expected) {
         let Hello { from, to, processes, .. } = found;
-        return Err(refused(format!("process {from} of {processes} called process {to}: do the lists of hosts differ?")));
+        return Err(refused(format!(
+            "process {from} of {processes} called process {to}: do the lists of hosts differ?"
+        )));
     }
     Ok(())
 }

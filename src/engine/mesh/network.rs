@@ -35,9 +35,8 @@ impl Mesh {
             Transport::Bytes => ProcessBuilder::new_bytes_vector,
         };
         let inside = inside(workers, hooks.refill.clone(), hooks.spill.clone());
-        let (builders, threads) =
-            initialize_networking_from_sockets(inside, streams, self.process(), workers, hooks)
-                .map_err(|error| error.to_string())?;
+        let (builders, threads) = initialize_networking_from_sockets(inside, streams, self.process(), workers, hooks)
+            .map_err(|error| error.to_string())?;
         Ok((builders.into_iter().map(AllocatorBuilder::Tcp).collect(), Box::new(threads)))
     }
 

@@ -1,0 +1,153 @@
+//! Processes of this machine, from their start to their end.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::super::cluster::SECRET_VARIABLE;
+use super::super::{Error, error};
+
+/// How often children and signals are looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+/// How long the others may take to end by themselves after one has failed, beside the time that they need to notice.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How the processes of a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// All without an error.
+    Well,
+    /// One with an error that is not that of another.
+    Badly { process: usize, code: u8, may_restart: bool },
+}
+
+pub(super) struct Children {
+    running: Vec<Running>,
+    /// In the order in which they ended.
+    ended: Vec<(usize, ExitStatus)>,
+    signals: Signals,
+    patience: Duration,
+}
+
+struct Running {
+    process: usize,
+    child: Child,
+    /// Passes on what it says.
+    voice: JoinHandle<()>,
+}
+
+impl Children {
+    pub(super) fn new(peer_timeout: u64) -> io::Result<Self> {
+        let patience = Duration::from_secs(peer_timeout) + GRACE;
+        Ok(Self { running: Vec::new(), ended: Vec::new(), signals: Signals::new([SIGINT, SIGTERM])?, patience })
+    }
+
+    /// Starts the next process. It gets signals from here and not from the terminal as well.
+    pub(super) fn start(&mut self, arguments: &[OsString], secret: &str) -> io::Result<()> {
+        let process = self.running.len();
+        let mut command = Command::new(env::current_exe()?);
+        command.args(arguments).env(SECRET_VARIABLE, secret).stdin(Stdio::null()).stderr(Stdio::piped());
+        if process > 0 {
+            command.stdout(Stdio::null());
+        }
+        let mut child = command.process_group(0).spawn()?;
+        let words = child.stderr.take().map(BufReader::new);
+        let voice = thread::spawn(move || {
+            for line in words.into_iter().flat_map(|words| words.split(b'\n')).map_while(Result::ok) {
+                error::note(&format!("[{process}] {}", String::from_utf8_lossy(&line)));
+            }
+        });
+        self.running.push(Running { process, child, voice });
+        Ok(())
+    }
+
+    /// Waits for all. When one has failed, the others have some time to end by themselves.
+    pub(super) fn wait(mut self) -> io::Result<Ended> {
+        let mut give_up = None;
+        while !self.running.is_empty() {
+            for signal in self.signals.pending().collect::<Vec<_>>() {
+                self.forward(signal);
+            }
+            let mut still = Vec::new();
+            for mut running in std::mem::take(&mut self.running) {
+                match running.child.try_wait()? {
+                    None => still.push(running),
+                    Some(status) => {
+                        // Only a broken pipe of ours could make it panic.
+                        let _ = running.voice.join();
+                        self.ended.push((running.process, status));
+                    }
+                }
+            }
+            self.running = still;
+            if self.ended.iter().any(|(_, status)| !status.success()) {
+                let give_up = *give_up.get_or_insert_with(|| Instant::now() + self.patience);
+                if Instant::now() > give_up {
+                    self.running.iter_mut().try_for_each(|running| running.child.kill())?;
+                }
+            }
+            thread::sleep(GLANCE);
+        }
+        Ok(verdict(&self.ended))
+    }
+
+    fn forward(&self, signal: i32) {
+        let signal = if signal == SIGINT { Signal::INT } else { Signal::TERM };
+        for running in &self.running {
+            // A child that has just ended needs no signal.
+            let _ = Pid::from_raw(running.child.id().cast_signed()).map(|child| kill_process(child, signal));
+        }
+    }
+}
+
+/// Whatever happens, no child outlives the launcher.
+impl Drop for Children {
+    fn drop(&mut self) {
+        for running in &mut self.running {
+            let _ = running.child.kill();
+            let _ = running.child.wait();
+        }
+    }
+}
+
+/// One answer for all. A process that lost another says so with a code of its own; the cause is somebody else's.
+fn verdict(ended: &[(usize, ExitStatus)]) -> Ended {
+    let failed = || ended.iter().filter(|(_, status)| !status.success());
+    let is_echo = |status: &ExitStatus| status.code() == Some(Error::CLUSTER.into());
+    let own = failed().find(|(_, status)| status.code().is_some() && !is_echo(status));
+    let killed = || failed().find(|(_, status)| status.signal().is_some());
+    match own.or_else(killed).or_else(|| failed().next()) {
+        None => Ended::Well,
+        Some(&(process, status)) => {
+            let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(Error::CLUSTER);
+            Ended::Badly { process, code, may_restart: code == Error::CLUSTER }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exit(code: i32) -> ExitStatus {
+        ExitStatus::from_raw(code << 8)
+    }
+
+    #[test]
+    fn the_cause_is_told_and_not_its_echoes() {
+        let badly = |process, code, may_restart| Ended::Badly { process, code, may_restart };
+        let killed = ExitStatus::from_raw(9);
+        assert_eq!(verdict(&[(0, exit(0)), (1, exit(0))]), Ended::Well);
+        assert_eq!(verdict(&[(2, exit(4)), (1, exit(3)), (0, killed)]), badly(1, 3, false));
+        assert_eq!(verdict(&[(2, exit(4)), (1, killed), (0, exit(4))]), badly(1, 4, true));
+        assert_eq!(verdict(&[(2, exit(4)), (1, exit(0))]), badly(2, 4, true));
+    }
+}

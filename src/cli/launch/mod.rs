@@ -1,0 +1,108 @@
+//! `launch`: a cluster of processes on this machine, started, watched and ended together.
+
+mod children;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::path::Path;
+
+use clap::{Args, Parser};
+
+use super::cluster::ClusterError;
+use super::request::all_threads;
+use super::{Arguments, Error, Request, error};
+use crate::engine::mesh::Secret;
+use children::{Children, Ended};
+
+/// More processes than this on one machine is a slip of the finger.
+const MOST_PROCESSES: u64 = 256;
+
+/// What a run is given beside its own arguments when it is started again after a failure.
+const ON_RESTART: &[&str] = &[];
+
+/// Runs an experiment on several processes of this machine.
+#[derive(Debug, Clone, Args)]
+pub struct Launch {
+    /// How many processes
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 2)]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=MOST_PROCESSES))]
+    pub processes: usize,
+
+    /// How often a run is started again whose processes lost each other or were killed
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub restarts: usize,
+
+    /// What each process is given: anything that an experiment takes, such as --workers 1 --config ppi
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
+}
+
+impl Launch {
+    /// Starts the processes, waits for them, and fails as they did.
+    pub(super) fn run(&self) -> Result<(), Error> {
+        let parsed =
+            Arguments::try_parse_from(std::iter::once(OsString::from("isvd-dist")).chain(self.arguments.clone()));
+        let parsed = parsed.unwrap_or_else(|error| error.exit());
+        let arguments = self.arguments_of_each(&parsed);
+        let peer_timeout = parsed.company.peer_timeout;
+        let what = match () {
+            () if parsed.command.is_some() => Some("other commands"),
+            () if parsed.company.is_asked_for() => Some("--hosts and --cluster"),
+            () => None,
+        };
+        what.map_or(Ok(()), |what| Err(ClusterError::NotForLaunch { what }))?;
+        // What is wrong with the config is said once, and not by every process.
+        Request::new(parsed)?;
+        for restart in 0.. {
+            let more = if restart == 0 { &[] } else { ON_RESTART };
+            let ended = self.attempt(&arguments, more, peer_timeout).map_err(Error::Launch)?;
+            match ended {
+                Ended::Well => return Ok(()),
+                Ended::Badly { process, code, may_restart } if may_restart && restart < self.restarts => {
+                    let left = self.restarts - restart - 1;
+                    error::note(&format!(
+                        "process {process} ended with exit code {code}: starting again, {left} more times at most"
+                    ));
+                }
+                Ended::Badly { process, code, .. } => return Err(Error::Launched { process, code }),
+            }
+        }
+        unreachable!("every attempt ends")
+    }
+
+    /// The processes share the machine: its threads and its memory.
+    fn arguments_of_each(&self, parsed: &Arguments) -> Vec<OsString> {
+        let mut arguments = self.arguments.clone();
+        if parsed.workers.is_none() {
+            arguments.push(format!("--workers={}", (all_threads() / self.processes).max(1)).into());
+        }
+        if let (None, Some(memory)) = (parsed.memory, super::memory::share()) {
+            arguments.push(format!("--memory={}", memory / self.processes as u64).into());
+        }
+        arguments
+    }
+
+    fn attempt(&self, arguments: &[OsString], more: &[&str], peer_timeout: u64) -> io::Result<Ended> {
+        let folder = tempfile::tempdir()?;
+        let hosts = folder.path().join("hosts");
+        write_hosts(&hosts, self.processes)?;
+        let secret = Secret::random()?;
+        let mut children = Children::new(peer_timeout)?;
+        for process in 0..self.processes {
+            let mut own = arguments.to_vec();
+            own.extend(more.iter().map(OsString::from));
+            own.extend(["--hosts".into(), hosts.clone().into(), "--process".into(), process.to_string().into()]);
+            children.start(&own, &secret)?;
+        }
+        children.wait()
+    }
+}
+
+/// Finds a free port of this machine for each process. All are taken at once, so that none is found twice.
+fn write_hosts(path: &Path, processes: usize) -> io::Result<()> {
+    let taken: Vec<_> = (0..processes).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<io::Result<_>>()?;
+    let addresses: Vec<_> = taken.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
+    fs::write(path, addresses.iter().map(|address| format!("{address}\n")).collect::<String>())
+}
