@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracing::level_filters::LevelFilter;
 
 use super::cluster::ClusterArguments;
 use super::datasets::Datasets;
@@ -53,6 +54,14 @@ pub struct Arguments {
     /// Show no progress
     #[arg(long)]
     pub quiet: bool,
+
+    /// Tell on stderr what happens, down to every step of every worker
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "warn")]
+    pub log: Log,
+
+    /// Write a time line of every step of every worker to this file, which Perfetto and Chrome's tracing page open
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 
     /// How blocks travel between the workers of a process: for tests of the way between processes
     #[arg(long, value_enum, default_value = "pointers", hide = true)]
@@ -108,6 +117,36 @@ pub enum Command {
     /// Run an experiment on several processes of this machine
     #[cfg(unix)]
     Launch(Launch),
+}
+
+/// How much is told, as the command line spells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Log {
+    /// Nothing.
+    Off,
+    /// What went wrong.
+    Error,
+    /// What may be wrong.
+    Warn,
+    /// Every stage.
+    Info,
+    /// Every iteration.
+    Debug,
+    /// Every step of every worker.
+    Trace,
+}
+
+impl From<Log> for LevelFilter {
+    fn from(log: Log) -> Self {
+        match log {
+            Log::Off => Self::OFF,
+            Log::Error => Self::ERROR,
+            Log::Warn => Self::WARN,
+            Log::Info => Self::INFO,
+            Log::Debug => Self::DEBUG,
+            Log::Trace => Self::TRACE,
+        }
+    }
 }
 
 /// How blocks travel, as the command line spells it.

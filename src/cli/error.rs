@@ -240,6 +240,14 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The time line cannot be written.
+    #[error("cannot write the time line {}: choose another place by --trace, or leave it out", path.display())]
+    Timeline {
+        /// Where it was to go.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// There is nothing but the answer on stdout, and it cannot be printed.
     #[error("cannot print on stdout")]
     Stdout {
@@ -342,7 +350,11 @@ impl Error {
                 EvaluateError::Empty { .. } => Self::DATA,
                 _ => Self::FAILED,
             },
-            Self::BrokenDown { .. } | Self::Output(_) | Self::Print { .. } | Self::Stdout { .. } => Self::FAILED,
+            Self::BrokenDown { .. }
+            | Self::Output(_)
+            | Self::Print { .. }
+            | Self::Timeline { .. }
+            | Self::Stdout { .. } => Self::FAILED,
         }
     }
 }

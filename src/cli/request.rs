@@ -2,6 +2,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use tracing::level_filters::LevelFilter;
+
 use super::arguments::What;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
@@ -27,6 +29,10 @@ pub struct Request {
     pub quiet: bool,
     /// The entries of the config that were overridden.
     pub set: Vec<String>,
+    /// What is told on stderr of what happens.
+    pub log: LevelFilter,
+    /// The file that shows every step on a time line.
+    pub timeline: Option<PathBuf>,
 }
 
 /// What is printed on stdout.
@@ -41,7 +47,7 @@ pub enum Format {
 impl Request {
     /// Reads the config and fills in what the command line leaves open.
     pub fn new(arguments: Arguments) -> Result<Self, Error> {
-        let Arguments { what, workers, memory, out, json, quiet, transport, company, .. } = arguments;
+        let Arguments { what, workers, memory, out, json, quiet, transport, company, log, trace, .. } = arguments;
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
         Ok(Self {
             cluster: Cluster {
@@ -56,6 +62,8 @@ impl Request {
             format: if json { Format::Json } else { Format::Table },
             quiet,
             set: what.assignments(),
+            log: log.into(),
+            timeline: trace,
             experiment,
         })
     }

@@ -1,4 +1,5 @@
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use super::cluster::{in_company, state_data};
@@ -7,17 +8,27 @@ use super::{Error, Format, Request, links, nodes};
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::{Dataset, EdgeList};
 use crate::engine::mesh::Mesh;
+use crate::engine::worker_times;
 use crate::graph::{Graph, Import, Order};
 use crate::kernel::buffer::release_unused;
 use crate::report::memory;
-use crate::report::metrics::{Metrics, Seconds, Stage, merge};
+use crate::report::metrics::{Metrics, Seconds, Stage, WorkerFigures, merge};
 use crate::report::output::{Folder, ResultFile, Results};
 use crate::report::saved::prediction_files;
 use crate::report::table::Table;
+use crate::report::trace::{Timeline, listen};
 
 /// Loads, computes, evaluates, writes and prints; of several processes the first alone does the last two.
 pub fn run(request: &Request) -> Result<(), Error> {
-    in_company(request, carry_out)
+    let process = request.company.as_ref().map_or(0, |company| company.process);
+    let make = |path: &PathBuf| {
+        Timeline::create(path, process).map_err(|source| Error::Timeline { path: path.clone(), source })
+    };
+    let timeline = request.timeline.as_ref().map(make).transpose()?;
+    listen(request.log, timeline.as_ref());
+    in_company(request, carry_out)?;
+    timeline
+        .map_or(Ok(()), |timeline| timeline.finish().map_err(|source| Error::Timeline { path: timeline.path, source }))
 }
 
 fn carry_out(request: &Request) -> Result<(), Error> {
@@ -152,6 +163,7 @@ fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: C
         stages: merge(runs),
         seconds: Seconds { total: clock.start.elapsed().as_secs_f64(), ..clock.seconds },
         peak_memory_bytes: memory::peak_bytes(),
+        time_by_worker: WorkerFigures::of_all(&worker_times()),
     }
 }
 

@@ -13,6 +13,7 @@ use super::error::EngineError;
 use super::layout::Layouts;
 use super::mesh::Mesh;
 use super::session::Session;
+use super::trace;
 use crate::kernel;
 use crate::plan::Program;
 
@@ -129,9 +130,13 @@ where
     let (ended, endings) = mpsc::channel();
     let work = move |worker: &mut Worker| {
         let index = worker.index();
+        trace::begin(index, cluster.all_workers(), cluster.processes());
         let outcome = catch(index, "the job", || {
             let mut session = Session::new(worker, &programs, layouts.clone(), cluster, stop.clone());
-            let result = job(&mut session);
+            let result = job(&mut session).and_then(|made| {
+                trace::share(&mut session, index == first)?;
+                Ok(made)
+            });
             stop.end(index, session.turns());
             Ending { result, is_echo: session.was_stopped() }
         });

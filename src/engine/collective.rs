@@ -23,6 +23,7 @@ use super::error::EngineError;
 use super::operator::{Link, Whole as WholeParcels, outcome};
 use super::parcel::{Block, BlockData, Parcel, Payload, Reduced, Whole};
 use super::shard::{Pool, Shard};
+use super::trace::{self, Waiting};
 use super::tree::Tree;
 use crate::kernel::panel::stride;
 
@@ -39,7 +40,7 @@ pub(super) fn all_gather<'scope>(
 ) -> Link<'scope> {
     let name = format!("all-gather {name}");
     let lender = pool.clone();
-    let shared = share(scope, shards, move |payload| match payload {
+    let shared = share(scope, &name, shards, move |payload| match payload {
         Payload::Shard(shard) => {
             if travel.is_shared {
                 lender.borrow_mut().read_elsewhere(shard.buffer());
@@ -62,7 +63,7 @@ pub(super) fn all_gather<'scope>(
 /// Combines everybody's part of a tile tree: every worker gets the root.
 pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials: &Link<'scope>) -> Link<'scope> {
     let name = format!("all-reduce {name}");
-    let shared = share(scope, partials, |payload| vec![payload]);
+    let shared = share(scope, &name, partials, |payload| vec![payload]);
     let (worker, step) = (scope.index(), name.clone());
     collect(scope, &name, &shared, move |payloads| {
         let mut parts = payloads.iter().filter_map(|payload| match payload {
@@ -88,7 +89,7 @@ pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials
 
 /// Tells every worker whether all of them have their result, or the error of one that has not.
 pub(super) fn agree<'scope>(scope: Scope<'scope, u64>, results: &Link<'scope>) -> Link<'scope> {
-    let shared = share(scope, results, |payload| match payload {
+    let shared = share(scope, "agree", results, |payload| match payload {
         Payload::Failure(error) => vec![Payload::Failure(error)],
         _ => vec![Payload::Nothing],
     });
@@ -98,10 +99,11 @@ pub(super) fn agree<'scope>(scope: Scope<'scope, u64>, results: &Link<'scope>) -
 /// Sends what `cut` makes of each payload to every worker.
 fn share<'scope>(
     scope: Scope<'scope, u64>,
+    name: &str,
     input: &Link<'scope>,
     cut: impl Fn(Payload) -> Vec<Payload> + 'static,
 ) -> Link<'scope> {
-    let (sender, workers) = (scope.index(), scope.peers());
+    let (sender, workers, name) = (scope.index(), scope.peers(), name.to_owned());
     let mut builder = OperatorBuilder::new("share".into(), scope);
     let mut handle = builder.new_input(input.clone(), Pipeline);
     let (output, stream) = builder.new_output::<Parcel>();
@@ -111,6 +113,7 @@ fn share<'scope>(
             let mut output = output.activate();
             handle.for_each(|capability, parcel| {
                 let payloads = cut(mem::take(parcel).payload);
+                trace::sending(&name, payloads.iter().map(Payload::bytes).sum());
                 let of = payloads.len();
                 let mut session = output.session_with_builder(&capability);
                 for payload in payloads {
@@ -140,7 +143,7 @@ fn collect<'scope>(
             handle.for_each(|capability, parcel| {
                 let (_, arrivals) =
                     epochs.entry(*capability.time()).or_insert_with(|| (capability.retain(0), Arrivals::new(workers)));
-                arrivals.add(mem::take(parcel));
+                arrivals.add(mem::take(parcel), worker);
             });
             let mut output = output.activate();
             while let Some(first) = epochs.first_entry() {
@@ -150,6 +153,9 @@ fn collect<'scope>(
                     break;
                 }
                 let (capability, arrivals) = first.remove();
+                if let Some(waiting) = arrivals.waiting {
+                    waiting.end(&name, arrivals.last);
+                }
                 let payload = outcome(worker, &name, &arrivals.payloads, &mut |payloads| {
                     if is_complete { finish(payloads) } else { Err(arrivals.missing(&name, worker)) }
                 });
@@ -165,14 +171,23 @@ struct Arrivals {
     /// By sender: how many parcels it sends, once known, and how many came.
     counts: Vec<(Option<usize>, usize)>,
     payloads: Vec<Payload>,
+    /// Since this worker's own part is here.
+    waiting: Option<Waiting>,
+    /// Whose parcel came last.
+    last: usize,
 }
 
 impl Arrivals {
     fn new(workers: usize) -> Self {
-        Self { counts: vec![(None, 0); workers], payloads: Vec::new() }
+        Self { counts: vec![(None, 0); workers], payloads: Vec::new(), waiting: None, last: 0 }
     }
 
-    fn add(&mut self, parcel: Parcel) {
+    /// Takes a parcel that arrived at this worker.
+    fn add(&mut self, parcel: Parcel, worker: usize) {
+        if parcel.sender == worker && self.waiting.is_none() {
+            self.waiting = Some(Waiting::start());
+        }
+        self.last = parcel.sender;
         if let Some((expected, received)) = self.counts.get_mut(parcel.sender) {
             *expected = Some(parcel.of);
             *received += 1;
@@ -280,15 +295,15 @@ mod tests {
     #[test]
     fn blocks_are_counted_against_what_was_announced() {
         let mut arrivals = Arrivals::new(2);
-        arrivals.add(parcel(0, 1));
+        arrivals.add(parcel(0, 1), 0);
         assert!(!arrivals.is_complete(), "nothing from the second worker");
-        arrivals.add(parcel(1, 2));
+        arrivals.add(parcel(1, 2), 0);
         assert!(!arrivals.is_complete(), "one of two");
         let missing = arrivals.missing("here", 0);
         assert_eq!(missing, EngineError::BlocksMissing { step: "here".into(), worker: 0, received: 2, expected: 3 });
-        arrivals.add(parcel(1, 2));
+        arrivals.add(parcel(1, 2), 0);
         assert!(arrivals.is_complete());
-        arrivals.add(parcel(1, 2));
+        arrivals.add(parcel(1, 2), 0);
         assert!(!arrivals.is_complete(), "one too many");
     }
 

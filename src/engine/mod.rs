@@ -34,6 +34,7 @@ mod session;
 mod shard;
 mod step;
 mod stored;
+pub mod trace;
 mod tree;
 mod whole;
 
@@ -44,4 +45,5 @@ pub use layout::Layout;
 pub use rates::measure_rates;
 pub use session::Session;
 pub use shard::Shard;
+pub use trace::{WorkerTime, worker_times};
 pub use whole::{form, product, with_formed};

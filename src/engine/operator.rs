@@ -14,6 +14,7 @@ use super::agreement::catch;
 use super::error::EngineError;
 use super::mesh;
 use super::parcel::{Parcel, Payload};
+use super::trace;
 
 /// A stream of parcels; times are epochs.
 pub(super) type Link<'scope> = Stream<'scope, u64, Parcel>;
@@ -75,6 +76,6 @@ pub(super) fn outcome(
     if let Some(failure) = payloads.iter().find(|payload| matches!(payload, Payload::Failure(_))) {
         return failure.clone();
     }
-    let result = catch(worker, name, || compute(payloads)).and_then(|result| result);
+    let result = catch(worker, name, || trace::computing(name, || compute(payloads))).and_then(|result| result);
     result.unwrap_or_else(|error| Payload::Failure(error.into()))
 }

@@ -57,6 +57,17 @@ pub(super) enum Payload {
     Failure(Arc<EngineError>),
 }
 
+impl Payload {
+    /// Bytes of the numbers that it takes to another process.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Block(block) => block.rows * stride(block.cols) * size_of::<f32>(),
+            Self::Partial(partial) => partial.nodes.iter().map(|node| size_of_val(&*node.values)).sum(),
+            Self::Nothing | Self::Shard(_) | Self::Whole(_) | Self::Reduced(_) | Self::Failure(_) => 0,
+        }
+    }
+}
+
 /// Consecutive rows of a panel.
 #[derive(Clone)]
 pub(super) struct Block {

@@ -19,6 +19,7 @@ use super::layout::Layouts;
 use super::parcel::{Parcel, Partial, Payload};
 use super::shard::Shard;
 use super::step::Context;
+use super::trace;
 use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
 use crate::kernel::panel::stride;
@@ -126,7 +127,7 @@ impl<'a> Session<'a> {
 
     /// One epoch of a program.
     pub(super) fn run_program(&mut self, program: usize, input: Shard) -> Result<Shard, EngineError> {
-        match self.turn(|session| &mut session.programs[program].1, Payload::Shard(input))? {
+        match self.turn("before a product", |session| &mut session.programs[program].1, Payload::Shard(input))? {
             Payload::Shard(shard) => Ok(shard),
             _ => Err(self.nothing_came("a product")),
         }
@@ -227,7 +228,8 @@ impl<'a> Session<'a> {
 
     /// The whole panel, handed out on the first worker of each process; `None` on the others.
     pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
-        let payload = self.turn(|session| &mut session.gather, Payload::Shard(x.clone()))?;
+        let payload =
+            self.turn("before a panel is collected", |session| &mut session.gather, Payload::Shard(x.clone()))?;
         let Payload::Whole(whole) = payload else { return Err(self.nothing_came("a panel")) };
         if !self.context.is_first {
             return Ok(None);
@@ -255,7 +257,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
-        let payload = self.turn(|session| &mut session.reduce, Payload::Partial(Arc::new(partial)))?;
+        let payload = self.turn(what, |session| &mut session.reduce, Payload::Partial(Arc::new(partial)))?;
         let Payload::Reduced(reduced) = payload else { return Err(self.nothing_came(what)) };
         // Everybody has the same sums, so everybody sees the same overflow.
         if !reduced.values.iter().all(|value| value.is_finite()) {
@@ -268,7 +270,19 @@ impl<'a> Session<'a> {
     ///
     /// Whether the others have theirs is asked one turn later, so that a worker that is done goes on: the work of two
     /// turns can be balanced where that of each cannot.
-    fn turn(&mut self, pick: impl Fn(&mut Self) -> &mut Flow, input: Payload) -> Result<Payload, EngineError> {
+    fn turn(
+        &mut self,
+        what: &str,
+        pick: impl Fn(&mut Self) -> &mut Flow,
+        input: Payload,
+    ) -> Result<Payload, EngineError> {
+        trace::enter(what);
+        let answer = self.take_turn(pick, input);
+        trace::leave();
+        answer
+    }
+
+    fn take_turn(&mut self, pick: impl Fn(&mut Self) -> &mut Flow, input: Payload) -> Result<Payload, EngineError> {
         self.turns += 1;
         let flow = pick(self);
         let epoch = *flow.input.time();

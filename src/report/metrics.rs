@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use crate::engine::WorkerTime;
 use crate::finetune::network::EpochFigures;
 
 /// The name of the stage that embeds nodes.
@@ -53,6 +54,45 @@ pub struct Metrics {
     pub seconds: Seconds,
     /// The most memory held at once, where the system tells.
     pub peak_memory_bytes: Option<u64>,
+    /// What every worker did, those of other processes included, where there were several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub time_by_worker: Vec<WorkerFigures>,
+}
+
+/// Where the time of a worker went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WorkerFigures {
+    /// Its number.
+    pub worker: usize,
+    /// Seconds it computed.
+    pub computing: f64,
+    /// Seconds it waited for blocks of others.
+    pub waiting: f64,
+    /// The same by the worker that was waited for, where it was a millisecond at least.
+    pub waiting_for: BTreeMap<usize, f64>,
+    /// Bytes of panels and sums that it sent to other processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_bytes: Option<u64>,
+}
+
+/// Waits shorter than this are not worth a line.
+const SHORT_WAIT: f64 = 1e-3;
+
+impl WorkerFigures {
+    /// The figures of all workers; of a single one there is nothing to tell.
+    pub fn of_all(times: &[WorkerTime]) -> Vec<Self> {
+        let figures = |(worker, time): (usize, &WorkerTime)| Self {
+            worker,
+            computing: time.computing,
+            waiting: time.waiting_for.iter().sum(),
+            waiting_for: time.waiting_for.iter().copied().enumerate().filter(|(_, wait)| *wait >= SHORT_WAIT).collect(),
+            sent_bytes: Some(time.sent as u64).filter(|&bytes| bytes > 0),
+        };
+        match times.len() {
+            0 | 1 => Vec::new(),
+            _ => times.iter().enumerate().map(figures).collect(),
+        }
+    }
 }
 
 /// One thing that was computed, how good it is and what it took.
@@ -250,6 +290,7 @@ pub(super) fn example() -> Metrics {
         }],
         seconds: Seconds { load: 0.25, train: 1.5, evaluate: 0.125, total: 1.875 },
         peak_memory_bytes: None,
+        time_by_worker: Vec::new(),
     }
 }
 

@@ -9,3 +9,4 @@ pub mod output;
 pub mod progress;
 pub mod saved;
 pub mod table;
+pub mod trace;

@@ -1,0 +1,189 @@
+//! Where the time of a worker goes: computing, or waiting for somebody.
+//!
+//! Every step that a worker computes, every wait for blocks of others, and every panel that it sends are told to
+//! [`tracing`] as they end, at level TRACE with the target [`TARGET`]. Sums are kept besides: after a run every process
+//! knows them for all workers.
+
+use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::error::EngineError;
+use super::session::Session;
+
+/// The target of the events of workers. Their fields: `worker`, `step`, `micros` it took until now; a wait also has
+/// `waited_for`, the worker whose blocks came last; what is sent has `bytes` in place of a time.
+pub const TARGET: &str = "isvd_dist::worker";
+
+/// What one worker did since the process started.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct WorkerTime {
+    /// Seconds it computed.
+    pub computing: f64,
+    /// Seconds it waited with nothing to compute, by the worker that it waited for.
+    pub waiting_for: Vec<f64>,
+    /// Bytes of panels and sums that it sent to other processes.
+    pub sent: f64,
+}
+
+/// Of all workers of all processes, as far as runs have ended.
+static TIMES: Mutex<Vec<WorkerTime>> = Mutex::new(Vec::new());
+
+/// What every worker of every process did in all the runs so far that this process took part in and that succeeded.
+pub fn worker_times() -> Vec<WorkerTime> {
+    TIMES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// What the worker on this thread did in this run.
+#[derive(Debug, Default)]
+struct Clock {
+    worker: usize,
+    other_processes: usize,
+    /// When the job last left the dataflow.
+    left: Option<Instant>,
+    computing: Duration,
+    waiting_for: Vec<Duration>,
+    /// The end of the last wait: steps that are waited for at the same time take no longer than one.
+    waited: Option<Waiting>,
+    sent: u64,
+}
+
+thread_local! {
+    static CLOCK: RefCell<Clock> = RefCell::default();
+}
+
+/// The thread becomes a worker's.
+pub(super) fn begin(worker: usize, workers: usize, processes: usize) {
+    let waiting_for = vec![Duration::ZERO; workers];
+    let other_processes = processes.saturating_sub(1);
+    CLOCK.set(Clock { worker, other_processes, left: Some(Instant::now()), waiting_for, ..Clock::default() });
+}
+
+impl Clock {
+    fn computed(&mut self, step: &str, took: Duration) {
+        self.computing += took;
+        tracing::trace!(target: TARGET, worker = self.worker, step, micros = micros(took));
+    }
+}
+
+/// The job enters the dataflow for something; what it did since it left was computing.
+pub(super) fn enter(what: &str) {
+    CLOCK.with_borrow_mut(|clock| {
+        if let Some(left) = clock.left.take() {
+            clock.computed(what, left.elapsed());
+        }
+    });
+}
+
+/// The job has what it wanted of the dataflow.
+pub(super) fn leave() {
+    CLOCK.with_borrow_mut(|clock| clock.left = Some(Instant::now()));
+}
+
+/// Computes a step of the dataflow, and notes how long that took.
+pub(super) fn computing<T>(step: &str, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let made = work();
+    let took = start.elapsed();
+    CLOCK.with_borrow_mut(|clock| clock.computed(step, took));
+    made
+}
+
+/// Notes that a payload goes to everybody.
+pub(super) fn sending(step: &str, bytes: usize) {
+    CLOCK.with_borrow_mut(|clock| {
+        let bytes = (bytes * clock.other_processes) as u64;
+        if bytes > 0 {
+            clock.sent += bytes;
+            tracing::trace!(target: TARGET, worker = clock.worker, step, bytes);
+        }
+    });
+}
+
+/// The moment from which a worker has nothing left to do for a step but to wait for the others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    since: Instant,
+    computing: Duration,
+}
+
+impl Waiting {
+    /// From now on.
+    pub(super) fn start() -> Self {
+        Self { since: Instant::now(), computing: CLOCK.with_borrow(|clock| clock.computing) }
+    }
+
+    /// Everything is there, and what came from `last` came last. Other steps that were computed meanwhile are no waiting.
+    pub(super) fn end(self, step: &str, last: usize) {
+        let now = Self::start();
+        CLOCK.with_borrow_mut(|clock| {
+            if last == clock.worker {
+                return;
+            }
+            let start = clock.waited.replace(now).filter(|before| before.since > self.since).unwrap_or(self);
+            let took = now.since.duration_since(start.since).saturating_sub(now.computing - start.computing);
+            if let Some(waited) = clock.waiting_for.get_mut(last) {
+                *waited += took;
+            }
+            tracing::trace!(target: TARGET, worker = clock.worker, step, micros = micros(took), waited_for = last);
+        });
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    duration.as_micros() as u64
+}
+
+/// Tells all workers what each of them did in a run, and adds it to what this process knows.
+pub(super) fn share(session: &mut Session<'_>, is_first: bool) -> Result<(), EngineError> {
+    let workers = session.workers();
+    let own = CLOCK.with_borrow(|clock| {
+        let waited = clock.waiting_for.iter().map(Duration::as_secs_f64);
+        [clock.computing.as_secs_f64(), clock.sent as f64].into_iter().chain(waited).collect::<Vec<f64>>()
+    });
+    let row = own.len();
+    // With as many pieces as workers, each has the one of its own number.
+    let all = session.sum_over(workers, workers * row, |piece, sums| {
+        sums[piece * row..(piece + 1) * row].copy_from_slice(&own);
+    })?;
+    if is_first {
+        let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = times.len().max(workers);
+        times.resize_with(most, WorkerTime::default);
+        for (time, row) in times.iter_mut().zip(all.chunks_exact(row)) {
+            time.computing += row[0];
+            time.sent += row[1];
+            time.waiting_for.resize(time.waiting_for.len().max(workers), 0.0);
+            time.waiting_for.iter_mut().zip(&row[2..]).for_each(|(sum, waited)| *sum += waited);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_is_what_is_left_beside_computing() {
+        begin(0, 2, 1);
+        let waiting = Waiting::start();
+        computing("here", || std::thread::sleep(Duration::from_millis(20)));
+        std::thread::sleep(Duration::from_millis(10));
+        waiting.end("there", 1);
+        CLOCK.with_borrow(|clock| {
+            assert!(clock.computing >= Duration::from_millis(20));
+            assert!(clock.waiting_for[1] >= Duration::from_millis(10), "{:?}", clock.waiting_for);
+            assert_eq!(clock.waiting_for[0], Duration::ZERO);
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_himself() {
+        begin(1, 2, 1);
+        let waiting = Waiting::start();
+        std::thread::sleep(Duration::from_millis(2));
+        waiting.end("there", 1);
+        CLOCK.with_borrow(|clock| assert_eq!(clock.waiting_for, [Duration::ZERO; 2]));
+    }
+}
