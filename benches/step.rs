@@ -1,14 +1,15 @@
 //! A whole iteration step on timely workers against the sum of its kernels: `cargo bench --bench step`.
 //!
 //! A step is what the SVD does again and again: a product with A (all-gather included), the Gram matrix with its
-//! all-reduce, the small factorisation, and the division of the block by it.
+//! all-reduce, the small factorisation, and the division of the block by it. Two processes of one worker each, this one and
+//! a copy of it, take their steps together over the loopback network.
 
 mod common;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use common::{graphs, timing};
+use common::{graphs, other, timing};
 use isvd_dist::engine::multiply::{Rows, Scaling, Scratch, multiply_tiles};
 use isvd_dist::engine::{Cluster, EngineError, Session, Shard, Transport, run};
 use isvd_dist::graph::Sparse;
@@ -16,6 +17,7 @@ use isvd_dist::kernel::factor::{factor, scale_to_unit};
 use isvd_dist::kernel::random::{fill_normal, stream};
 use isvd_dist::kernel::{self, Buffer, Panel, PanelMut, gemm, gram};
 use isvd_dist::matrix::Matrix;
+use isvd_dist::plan::cost::Machine;
 use isvd_dist::plan::{Program, Side};
 use isvd_dist::report::memory;
 
@@ -27,16 +29,28 @@ const STEPS: usize = 3;
 
 fn main() {
     kernel::configure();
+    let graphs = [("random", graphs::random(NODES, DRAWN, 1)), ("R-MAT", graphs::rmat(NODES, DRAWN, 1))];
+    let graphs = graphs.map(|(name, sparse)| (name, Arc::new(sparse)));
+    let program = |sparse: &Arc<Sparse>| Arc::new(Program::compile(&Matrix::sparse("A", sparse.clone()), Side::Plain));
+    if let Some(mesh) = other::as_second() {
+        let cluster = Cluster { mesh: Some(mesh), ..Cluster::threads(1) };
+        // As often as the first one: once to warm up.
+        graphs.iter().flat_map(|graph| vec![graph; ROUNDS + 1]).for_each(|(_, sparse)| {
+            on_workers(&program(sparse), cluster);
+        });
+        return mesh.leave();
+    }
     println!(
         "{NODES} rows, {COLS} columns, a step = product, Gram matrix, factor, division; best of {ROUNDS} runs of {STEPS}"
     );
-    let graphs = [("random", graphs::random(NODES, DRAWN, 1)), ("R-MAT", graphs::rmat(NODES, DRAWN, 1))];
-    let graphs = graphs.map(|(name, sparse)| (name, Arc::new(sparse)));
     // First, while the process has no other memory of its own.
     graphs.iter().for_each(|(name, sparse)| peak_memory(name, sparse));
+    let (mesh, _second) = other::as_first();
+    let two_processes = Cluster { mesh: Some(mesh), ..Cluster::threads(1) };
     for (name, sparse) in &graphs {
+        let sent_before = mesh.bytes_sent();
         let steps = |workers, transport| {
-            let program = Arc::new(Program::compile(&Matrix::sparse("A", sparse.clone()), Side::Plain));
+            let program = program(sparse);
             move || on_workers(&program, Cluster { transport, ..Cluster::threads(workers) })
         };
         let mut kernels = Kernels::new(sparse);
@@ -47,11 +61,18 @@ fn main() {
             ("2 workers, pointers", Box::new(steps(2, Transport::Pointers))),
             ("2 workers, bytes", Box::new(steps(2, Transport::Bytes))),
             ("8 workers, pointers", Box::new(steps(8, Transport::Pointers))),
+            ("2 processes, raw bytes", Box::new(|| on_workers(&program(sparse), two_processes))),
         ];
         let times = timing::by_turns(ROUNDS, contenders);
         timing::print(&format!("one step, {name}, {} non-zeros", sparse.nonzeros()), &times);
         println!("{:<44} {:>32.2}", "1 worker / its kernels (goal: at most 1.25)", times[0].best() / times[1].best());
         println!("{:<44} {:>32.2}", "1 worker / 2 workers (goal: at least 1.6)", times[0].best() / times[2].best());
+        println!("{:<44} {:>32.2}", "2 processes / 2 workers (goal: at most 1.6)", times[5].best() / times[2].best());
+        let steps = (ROUNDS + 1) * (STEPS + 1);
+        let sent = (mesh.bytes_sent() - sent_before) as f64 / steps as f64;
+        let machine = Machine { processes: 2, ..Machine::REFERENCE };
+        let planned = program(sparse).estimate(COLS, &machine).network_bytes as f64 / 2.0;
+        println!("{:<44} {:>32.3}", "bytes sent / planned (goal: at most 1.05)", sent / planned);
     }
 }
 

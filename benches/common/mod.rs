@@ -2,5 +2,6 @@
 #![allow(dead_code)] // Each benchmark uses its own part.
 
 pub mod graphs;
+pub mod other;
 pub mod peer;
 pub mod timing;

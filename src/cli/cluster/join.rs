@@ -36,13 +36,13 @@ fn end(error: &MeshError) -> ! {
 fn facts_of(request: &Request) -> Facts {
     let experiment = &request.experiment;
     let mut facts = Facts::default();
-    facts.memory = request.cluster.memory;
     facts.add("the version", env!("CARGO_PKG_VERSION"));
     facts.add("the config", &experiment.name);
     facts.add("seed", experiment.seed);
     let stated = experiment.stated.iter().filter(|(key, _)| !FILES.contains(key) && *key != "seed");
     stated.for_each(|(key, value)| facts.add(*key, value));
     facts.add("--workers", request.cluster.workers);
+    facts.memory = request.cluster.memory;
     facts
 }
 

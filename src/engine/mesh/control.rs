@@ -77,12 +77,13 @@ pub(super) fn listen(mut stream: &TcpStream, patience: Duration) -> Farewell {
     if let Err(error) = stream.set_read_timeout(Some(BEAT)) {
         return Farewell::Lost(error.to_string());
     }
+    let gone = || Farewell::Lost("it ended without a farewell".to_owned());
     let mut heard = Instant::now();
     let mut unread = Vec::new();
     let mut buffer = [0; MOST_TEXT];
     loop {
         match stream.read(&mut buffer) {
-            Ok(0) => return Farewell::Lost("it closed the connection without a farewell".to_owned()),
+            Ok(0) => return gone(),
             Ok(length) => {
                 heard = Instant::now();
                 unread.extend_from_slice(&buffer[..length]);
@@ -93,6 +94,8 @@ pub(super) fn listen(mut stream: &TcpStream, patience: Duration) -> Farewell {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The system says so of a process that ended before it had read everything.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return gone(),
             Err(error) => return Farewell::Lost(error.to_string()),
         }
         loop {

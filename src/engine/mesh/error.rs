@@ -61,3 +61,14 @@ pub enum MeshError {
         step: String,
     },
 }
+
+impl MeshError {
+    /// What the other processes are told: without the step, which is another one there.
+    pub(super) fn told(&self) -> String {
+        match self {
+            Self::Lost { peer, reason, .. } => format!("lost {peer}: {reason}"),
+            Self::Blamed { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+}

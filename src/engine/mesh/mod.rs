@@ -175,7 +175,7 @@ impl Mesh {
     /// Ends this process and the others.
     fn end(&self, error: &MeshError) -> ! {
         self.verdict.end();
-        self.tell(&Message::Blame(error.to_string()));
+        self.tell(&Message::Blame(error.told()));
         (self.ending)(error)
     }
 

@@ -1,0 +1,44 @@
+//! The answer does not depend on how many processes computed it.
+
+use crate::support::{data, folder};
+use crate::world::{Process, assert_same_results, program};
+
+/// Processes, and workers of each.
+const SHAPES: [(usize, usize); 4] = [(1, 3), (2, 1), (2, 2), (3, 1)];
+
+fn same_bits(config: &str, more: &[&str]) {
+    let folder = folder();
+    let run = |command: &[&str], out: &str| {
+        let mut program = program(folder.path());
+        program.args(command).args(["--json", "--quiet", "--config", config, "--out", out]).args(more);
+        let end = Process::start(program).end();
+        end.assert(0, &[]);
+        assert_eq!(end.stderr, "");
+        serde_json::from_str::<serde_json::Value>(&end.stdout).unwrap()
+    };
+    run(&["--workers=1"], "one");
+    for (processes, workers) in SHAPES {
+        let (n, w, out) = (format!("-n{processes}"), format!("--workers={workers}"), format!("{processes}x{workers}"));
+        let metrics = run(&["launch", &n, &w], &out);
+        assert_eq!((&metrics["processes"], &metrics["workers"]), (&processes.into(), &(processes * workers).into()));
+        assert_eq!(metrics["network_bytes_sent"].as_u64().unwrap() > 0, processes > 1, "{metrics}");
+        assert_same_results(&folder.path().join("one"), &folder.path().join(&out), &format!("{config}, {out}"));
+    }
+}
+
+#[test]
+fn the_demo() {
+    same_bits("demo", &[]);
+}
+
+#[test]
+fn other_ways_through_the_algorithms() {
+    same_bits("demo", &["--set=embedding.method=subspace", "--set=finetune.kernel=gaussian", "--transport=bytes"]);
+}
+
+#[test]
+fn real_graphs() {
+    let Some(data) = data() else { return };
+    let data = format!("--data={}", data.display());
+    ["ppi", "ddi", "cora"].into_iter().for_each(|config| same_bits(config, &[&data]));
+}

@@ -1,0 +1,14 @@
+//! Several processes of the real binary, on the loopback network: the same bits as one, strangers kept out, and no process
+//! left waiting for one that is gone.
+#![cfg(unix)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bits;
+mod faults;
+mod files;
+mod hostile;
+mod mismatch;
+mod usage;
+mod world;

@@ -1,0 +1,133 @@
+//! Processes of a cluster, started and ended by a test.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::answer::without_circumstances;
+
+/// A run that takes some seconds, so that something can happen meanwhile.
+pub const LONG: &[&str] = &["--workers=1", "--set=dataset=rmat-15", "--set=seeds=200"];
+/// No test waits longer than this for a process.
+const MOST: Duration = Duration::from_secs(120);
+
+/// Addresses of this machine at which nobody listens.
+pub fn free_addresses(count: usize) -> Vec<String> {
+    let taken: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    taken.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect()
+}
+
+/// A process; it is killed at the latest when the test ends.
+pub struct Process {
+    child: Child,
+}
+
+/// How a process ended.
+pub struct End {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    /// Since it was waited for.
+    pub after: Duration,
+}
+
+impl End {
+    #[track_caller]
+    pub fn assert(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        for word in words {
+            assert!(self.stderr.contains(word), "`{word}` is not in: {}", self.stderr);
+        }
+    }
+}
+
+impl Process {
+    pub fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self { child: command.spawn().unwrap() }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits for its end, which is not for ever.
+    pub fn end(mut self) -> End {
+        let start = Instant::now();
+        while self.is_running() {
+            assert!(start.elapsed() < MOST, "still running");
+            thread::sleep(Duration::from_millis(10));
+        }
+        let after = start.elapsed();
+        let code = self.child.wait().unwrap().code();
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        End { code, stdout, stderr, after }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program, to be run in a folder.
+pub fn program(folder: &Path) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("isvd-dist"));
+    command.current_dir(folder).env_remove("ISVD_DATA").env_remove("ISVD_CLUSTER_SECRET");
+    command
+}
+
+/// One process of a cluster. Its file of hosts is its own, so that it can know others by other addresses.
+pub fn member(folder: &Path, addresses: &[String], process: usize, arguments: &[&str]) -> Command {
+    let hosts = folder.join(format!("hosts-{process}"));
+    fs::write(&hosts, addresses.join("\n")).unwrap();
+    let mut command = program(folder);
+    command.arg("--hosts").arg(hosts).arg(format!("--process={process}")).arg("--out=results").args(arguments);
+    command.env("ISVD_CLUSTER_SECRET", "a secret of this test");
+    command
+}
+
+/// All processes of a cluster.
+pub fn start(folder: &Path, addresses: &[String], arguments: &[&str]) -> Vec<Process> {
+    (0..addresses.len()).map(|process| Process::start(member(folder, addresses, process, arguments))).collect()
+}
+
+/// Every file of a result, as far as it must not depend on who computed it.
+pub fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let read = |entry: fs::DirEntry| {
+        let (name, content) = (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+        if name != "metrics.json" {
+            return (name, content);
+        }
+        let metrics: Value = serde_json::from_slice(&content).unwrap();
+        (name, serde_json::to_vec(&without_circumstances(metrics)).unwrap())
+    };
+    entries.map(read).collect()
+}
+
+#[track_caller]
+pub fn assert_same_results(one: &Path, other: &Path, what: &str) {
+    let (one, other) = (results(one), results(other));
+    assert!(one.keys().eq(other.keys()), "{what}: {:?} and {:?}", one.keys(), other.keys());
+    for (name, content) in &one {
+        assert!(*content == other[name], "{what}: {name} differs");
+    }
+}
