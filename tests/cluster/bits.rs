@@ -18,8 +18,8 @@ fn same_bits(config: &str, more: &[&str]) {
     };
     run(&["--workers=1"], "one");
     for (processes, workers) in SHAPES {
-        let (n, w, out) = (format!("-n{processes}"), format!("--workers={workers}"), format!("{processes}x{workers}"));
-        let metrics = run(&["launch", &n, &w], &out);
+        let (n, w, out) = (processes.to_string(), workers.to_string(), format!("{processes}x{workers}"));
+        let metrics = run(&["launch", "-n", &n, "--workers", &w], &out);
         assert_eq!((&metrics["processes"], &metrics["workers"]), (&processes.into(), &(processes * workers).into()));
         assert_eq!(metrics["network_bytes_sent"].as_u64().unwrap() > 0, processes > 1, "{metrics}");
         assert_same_results(&folder.path().join("one"), &folder.path().join(&out), &format!("{config}, {out}"));

@@ -109,7 +109,7 @@ fn launch_fails_as_its_processes_do() {
     let folder = folder();
     let launch = |arguments: &[&str]| {
         let mut program = program(folder.path());
-        program.args(["launch", "-n3", "--restarts=2", "--workers=1"]).args(arguments);
+        program.args(["launch", "-n", "3", "--restarts=2", "--workers=1"]).args(arguments);
         Process::start(program)
     };
     let overflow = launch(&["--matrix=1e30 * A @ (1e30 * A)"]).end();

@@ -29,11 +29,14 @@ fn overhear(target: String) -> (String, mpsc::Receiver<Vec<u8>>) {
             let heard = heard.clone();
             let (mut from, mut to) = (caller.try_clone().unwrap(), called.try_clone().unwrap());
             thread::spawn(move || {
-                let mut first = vec![0; PROVEN];
-                if from.read_exact(&mut first).is_ok() && to.write_all(&first).is_ok() {
-                    let _ = heard.send(first);
-                    let _ = std::io::copy(&mut from, &mut to);
+                let (mut hello, mut proof) = (vec![0; HELLO], vec![0; PROVEN - HELLO]);
+                for part in [&mut hello, &mut proof] {
+                    if from.read_exact(part).and_then(|()| to.write_all(part)).is_err() {
+                        return;
+                    }
                 }
+                let _ = heard.send([hello, proof].concat());
+                let _ = std::io::copy(&mut from, &mut to);
                 let _ = to.shutdown(Shutdown::Write);
             });
             let (mut from, mut to) = (called, caller);
@@ -80,14 +83,13 @@ fn a_thousand_hostile_calls_during_start_and_run() {
 
     let addresses = free_addresses(3);
     let (overheard, hearing) = overhear(addresses[0].clone());
+    let start =
+        |process: usize, addresses: &[String]| Process::start(member(folder.path(), addresses, process, ARGUMENTS));
+    let through_us = [overheard, addresses[1].clone(), addresses[2].clone()];
+    let mut processes = vec![start(0, &addresses), start(1, &through_us)];
+    let proven = hearing.recv_timeout(Duration::from_secs(60)).unwrap();
     let (made, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
-        let start =
-            |process: usize, addresses: &[String]| Process::start(member(folder.path(), addresses, process, ARGUMENTS));
-        let mut processes = vec![start(0, &addresses)];
-        let through_us = [overheard.clone(), addresses[1].clone(), addresses[2].clone()];
-        processes.push(start(1, &through_us));
-        let proven = hearing.recv_timeout(Duration::from_secs(60)).unwrap();
         for attacker in 0..4 {
             let (addresses, proven, made, is_over) = (&addresses, &proven, &made, &is_over);
             scope.spawn(move || {

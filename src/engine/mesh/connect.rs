@@ -81,6 +81,7 @@ impl Mesh {
     ) -> Result<(TcpStream, Facts), Unmet> {
         let calling_ends = Instant::now() + self.settings.connect_timeout;
         let mut pause = PAUSES.0;
+        let mut refusal = None;
         loop {
             let is_caller = process < self.process();
             let opened = if is_caller { self.call(process, generation) } else { self.receive(process, generation) };
@@ -96,7 +97,14 @@ impl Mesh {
                         return Err(Unmet::Differs(MeshError::Differs { what, here, there, peer: self.name(process) }));
                     }
                 },
-                Err(error) => error.to_string(),
+                Err(error) => {
+                    let reason = error.to_string();
+                    // Why it was refused tells more than that nobody is there any more.
+                    if error.kind() == io::ErrorKind::Other {
+                        refusal = Some(reason.clone());
+                    }
+                    refusal.clone().unwrap_or(reason)
+                }
             };
             let ends = deadline.or(is_caller.then_some(calling_ends));
             if ends.is_some_and(|ends| ends < Instant::now()) {
@@ -105,8 +113,11 @@ impl Mesh {
             if self.peers[process].has_left.load(Ordering::Acquire) {
                 return Err(Unmet::Missing("it has finished while this process has not".to_owned()));
             }
-            thread::sleep(pause);
-            pause = (2 * pause).min(PAUSES.1);
+            // At the own door waiting is done already.
+            if is_caller {
+                thread::sleep(pause);
+                pause = (2 * pause).min(PAUSES.1);
+            }
         }
     }
 
