@@ -120,5 +120,7 @@ fn launch_fails_as_its_processes_do() {
     let ended = launch(&["--set=dataset=rmat-15", "--set=seeds=200"]);
     sleep(Duration::from_millis(1000));
     ended.signal(Signal::TERM);
-    assert_ne!(ended.end().code, Some(0));
+    let ended = ended.end();
+    assert_ne!(ended.code, Some(0));
+    assert!(!ended.stderr.contains("starting again"), "it was called off: {}", ended.stderr);
 }

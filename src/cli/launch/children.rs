@@ -34,6 +34,8 @@ pub(super) struct Children {
     /// In the order in which they ended.
     ended: Vec<(usize, ExitStatus)>,
     signals: Signals,
+    /// A run that a person ended is not started again.
+    is_called_off: bool,
     patience: Duration,
 }
 
@@ -47,7 +49,8 @@ struct Running {
 impl Children {
     pub(super) fn new(peer_timeout: u64) -> io::Result<Self> {
         let patience = Duration::from_secs(peer_timeout) + GRACE;
-        Ok(Self { running: Vec::new(), ended: Vec::new(), signals: Signals::new([SIGINT, SIGTERM])?, patience })
+        let signals = Signals::new([SIGINT, SIGTERM])?;
+        Ok(Self { running: Vec::new(), ended: Vec::new(), signals, is_called_off: false, patience })
     }
 
     /// Starts the next process. It gets signals from here and not from the terminal as well.
@@ -96,10 +99,16 @@ impl Children {
             }
             thread::sleep(GLANCE);
         }
-        Ok(verdict(&self.ended))
+        Ok(match verdict(&self.ended) {
+            Ended::Badly { process, code, .. } if self.is_called_off => {
+                Ended::Badly { process, code, may_restart: false }
+            }
+            ended => ended,
+        })
     }
 
-    fn forward(&self, signal: i32) {
+    fn forward(&mut self, signal: i32) {
+        self.is_called_off = true;
         let signal = if signal == SIGINT { Signal::INT } else { Signal::TERM };
         for running in &self.running {
             // A child that has just ended needs no signal.
