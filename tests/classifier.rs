@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{CLUSTERS, Numbers, Table, dense, dense_svd, form, pseudo_inverse_times};
 use isvd_dist::dataset::{Dataset, EdgeList, SparseFeatures, UNLABELLED};
-use isvd_dist::engine::{Cluster, EngineError, run};
+use isvd_dist::engine::{Cluster, EngineError, Watch, run};
 use isvd_dist::finetune::network::{self, Network, NetworkShape, Problem};
 use isvd_dist::graph::{Graph, Import, SelfLoops};
 use isvd_dist::kernel::Mask;
@@ -229,7 +229,7 @@ fn fit_nodes(
     cluster: Cluster,
 ) -> Result<Fitted, ClassifierError> {
     let examples = Examples::new(design, labels, learn, CLASSES, options, cluster)?;
-    fit(&examples, options, cluster, Arc::new(|_, _, _| ()))
+    fit(&examples, options, cluster, Watch::default())
 }
 
 /// The same bits on every cluster.
@@ -436,7 +436,7 @@ fn weights_of_a_network() {
 
 /// The same bits on every cluster.
 fn reduced(features: &Matrix, options: &svd::Options) -> Reduced {
-    let on = |cluster| features::reduce(features, options, cluster, Arc::new(|_, _, _| ())).unwrap();
+    let on = |cluster| features::reduce(features, options, cluster, Watch::default()).unwrap();
     let first = on(CLUSTERS[0]);
     assert!(CLUSTERS[1..].iter().all(|cluster| on(*cluster) == first), "other bits");
     first

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{
     CLUSTERS, Numbers, Table, assert_shards_of, decomposed, dense, dense_svd, form, residuals, sparse, with_spectrum,
 };
-use isvd_dist::engine::Cluster;
+use isvd_dist::engine::{Cluster, Watch};
 use isvd_dist::kernel::Mask;
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::svd::{Method, Options, Prepared, Svd, SvdError, decompose, decompose_watched};
@@ -264,7 +264,7 @@ fn shards_are_the_rows_of_the_whole() {
             let count = Arc::new(move |_, _, _| {
                 counter.fetch_add(1, Ordering::Relaxed);
             });
-            let whole = decompose_watched(&matrix, &options, cluster, count).unwrap();
+            let whole = decompose_watched(&matrix, &options, cluster, Watch::new(count)).unwrap();
             assert_eq!(calls.load(Ordering::Relaxed), 1);
             assert_shards_of(&matrix, &options, cluster, whole);
         }

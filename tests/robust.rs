@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{CLUSTERS, Numbers, sparse, within_a_minute};
 use isvd_dist::dataset::EdgeList;
-use isvd_dist::engine::{Cluster, EngineError, Transport, run};
+use isvd_dist::engine::{Cluster, EngineError, Transport, Watch, run};
 use isvd_dist::graph::{Graph, Import, Sparse};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::embedding::{self, Embedding, ModelError, Normalize, Walks};
@@ -27,7 +27,7 @@ fn embed(edges: EdgeList, rank: usize, workers: usize) -> Result<Embedding, Mode
         svd: Options::of_rank(rank),
     };
     let graph = Graph::from_edges(&edges, Import::default()).unwrap();
-    within_a_minute(move || embedding::embed(&graph, &options, Cluster::threads(workers), Arc::new(|_, _, _| ())))
+    within_a_minute(move || embedding::embed(&graph, &options, Cluster::threads(workers), Watch::default()))
 }
 
 fn undirected(nodes: usize, edges: &[(u32, u32)]) -> EdgeList {

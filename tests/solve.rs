@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{CLUSTERS, Numbers, Table, dense, dense_svd, form, pseudo_inverse_times, sparse, with_spectrum};
-use isvd_dist::engine::{Cluster, run};
+use isvd_dist::engine::{Cluster, Watch, run};
 use isvd_dist::kernel::Mask;
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::svd::{Method, Options, Prepared, SvdError, solve_on};
@@ -25,7 +25,7 @@ fn solve_in(cluster: Cluster, matrix: &Matrix, targets: &Arc<Dense>, options: &O
     let targets = targets.clone();
     let solved: Result<Solved, SvdError> = run(cluster, prepared.programs(), move |session| {
         let panel = session.panel_from(&targets, targets.columns(), 0, 0)?;
-        let solution = solve_on(session, &prepared, &panel, cut, &|_, _, _| ())?;
+        let solution = solve_on(session, &prepared, &panel, cut, &Watch::default())?;
         Ok(Solved {
             weights: session.collect(&solution.weights)?.unwrap_or_default(),
             singular_values: solution.singular_values,

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
 use super::cluster::ClusterArguments;
+use super::checkpoints::{DEFAULT_SECONDS, Every};
 use super::datasets::Datasets;
 use super::explain::Explain;
 #[cfg(unix)]
@@ -46,6 +47,14 @@ pub struct Arguments {
     /// The folder that results are written to [default: out/ and the config's name]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+
+    /// Write a checkpoint every so many seconds, or off. A run that was interrupted goes on from the newest with --resume
+    #[arg(long, value_name = "SECONDS", default_value = DEFAULT_SECONDS, value_parser = super::checkpoints::parse)]
+    pub checkpoint: Every,
+
+    /// Go on from the newest checkpoint in the --out folder, if there is one; any number of workers will do
+    #[arg(long)]
+    pub resume: bool,
 
     /// Print the content of metrics.json on stdout instead of a table
     #[arg(long)]
@@ -168,7 +177,7 @@ impl From<Transport> for engine::Transport {
 }
 
 const AFTER: &str = "\
-Exit codes: 0 done, 1 failed, 2 wrong usage or config, 3 bad input data, 4 cluster.
+Exit codes: 0 done, 1 failed, 2 wrong usage or config, 3 bad input data, 4 cluster, 130 interrupted.
 Config keys and their defaults: see --help.";
 
 fn after_long() -> String {
@@ -178,7 +187,9 @@ fn after_long() -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {:<26}{} [{default}]\n{:28}{}", key.path, key.about, "", key.accepts);
     }
-    text.push_str("\nExit codes: 0 done, 1 failed, 2 wrong usage or config, 3 bad input data, 4 cluster.");
+    text.push_str(
+        "\nExit codes: 0 done, 1 failed, 2 wrong usage or config, 3 bad input data, 4 cluster, 130 interrupted.",
+    );
     text
 }
 

@@ -8,6 +8,7 @@ use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
 use crate::dataset::{LoadError, NodeDataError};
 use crate::engine::EngineError;
+use crate::engine::checkpoint::CheckpointError;
 use crate::engine::mesh::MeshError;
 use crate::evaluate::{EvaluateError, Metric, RankError};
 use crate::finetune::TuneError;
@@ -248,6 +249,15 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A checkpoint cannot be read, or is one of another run.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// Somebody asked the run to end.
+    #[error("interrupted{}", if *is_kept { ": to go on from the checkpoint, give the same command and --resume" } else { "" })]
+    Interrupted {
+        /// Whether there is a checkpoint.
+        is_kept: bool,
+    },
     /// There is nothing but the answer on stdout, and it cannot be printed.
     #[error("cannot print on stdout")]
     Stdout {
@@ -278,6 +288,8 @@ impl Error {
     pub const DATA: u8 = 3;
     /// The exit code for processes that cannot work together, or lost each other.
     pub const CLUSTER: u8 = 4;
+    /// The exit code for a run that was asked to end.
+    pub const INTERRUPTED: u8 = 130;
 
     fn of_model(error: &ModelError) -> u8 {
         match error {
@@ -350,6 +362,9 @@ impl Error {
                 EvaluateError::Empty { .. } => Self::DATA,
                 _ => Self::FAILED,
             },
+            Self::Checkpoint(CheckpointError::OtherRun { .. }) => Self::USAGE,
+            Self::Checkpoint(_) => Self::FAILED,
+            Self::Interrupted { .. } => Self::INTERRUPTED,
             Self::BrokenDown { .. }
             | Self::Output(_)
             | Self::Print { .. }
@@ -384,7 +399,8 @@ pub(super) fn note(text: &str) {
 /// Tells a person what went wrong and why, on stderr. A closed stderr is no reason to fail differently.
 pub fn print(error: &Error) {
     let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "error: {error}");
+    let kind = if matches!(error, Error::Interrupted { .. }) { "" } else { "error: " };
+    let _ = writeln!(stderr, "{kind}{error}");
     let mut cause = error.source();
     while let Some(error) = cause {
         let _ = writeln!(stderr, "  because: {error}");

@@ -67,8 +67,9 @@ impl Runner<'_> {
         if let Some(search) = &self.experiment.rank_search {
             let bar = Bar::new("rank", self.request.quiet);
             let (edges, import) = (&self.dataset.graph, self.experiment.import);
-            let choice = choose_rank(edges, import, search, &options, self.request.cluster, bar.callback())
-                .map_err(|source| Error::Rank { dataset: self.dataset.name.clone(), source: source.into() })?;
+            let choice =
+                choose_rank(edges, import, search, &options, self.request.cluster, self.request.watch(bar.callback()))
+                    .map_err(|source| Error::Rank { dataset: self.dataset.name.clone(), source: source.into() })?;
             options.svd.rank = choice.rank;
             ranks_tried = Some(choice.tried.into_iter().collect());
         }
@@ -89,8 +90,9 @@ impl Runner<'_> {
         let back = list.edges.iter().filter(|_| !list.directed).map(|&(from, to)| (to, from));
         let edges = list.edges.iter().copied().chain(back).collect();
         let bar = Bar::new(FINETUNE, self.request.quiet);
-        let tuned = tune(embedding.clone(), edges, options, self.request.cluster, bar.loss_callback())
-            .map_err(|source| Error::Tune { dataset: self.dataset.name.clone(), source })?;
+        let tuned =
+            tune(embedding.clone(), edges, options, self.request.cluster, self.request.watch(bar.loss_callback()))
+                .map_err(|source| Error::Tune { dataset: self.dataset.name.clone(), source })?;
         let weights = tuned.kernel.weights(&embedding.singular_values);
         let kernel = KernelFigures { mean: tuned.kernel.mean, sharpness: tuned.kernel.sharpness, loss: tuned.loss };
         self.record(FINETUNE, start, embedding, &weights, Some(kernel), None)?;
@@ -129,11 +131,8 @@ impl Runner<'_> {
             return Err(Error::NoPairs { place: place(), shape, nodes });
         }
         let bar = Bar::new(EMBEDDING, self.request.quiet);
-        let embedding = embed_matrix(&matrix, options, cluster, bar.callback()).map_err(|source| Error::Decompose {
-            place: place(),
-            shape,
-            source: source.into(),
-        })?;
+        let embedding = embed_matrix(&matrix, options, cluster, self.request.watch(bar.callback()))
+            .map_err(|source| Error::Decompose { place: place(), shape, source: source.into() })?;
         trusted(embedding)
     }
 
@@ -199,7 +198,7 @@ pub(super) fn embed_nodes(
     options: &embedding::Options,
 ) -> Result<Embedding, Error> {
     let bar = Bar::new(stage, request.quiet);
-    let embedding = embed(graph, options, request.cluster, bar.callback())
+    let embedding = embed(graph, options, request.cluster, request.watch(bar.callback()))
         .map_err(|source| Error::Embed { dataset: dataset.to_owned(), source: source.into() })?;
     trusted(embedding)
 }

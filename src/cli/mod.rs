@@ -4,6 +4,7 @@
 //! carries it out; a [`Command`] carries itself out. An [`Error`] knows its exit code.
 
 mod arguments;
+mod checkpoints;
 mod cluster;
 mod datasets;
 mod error;
@@ -15,8 +16,10 @@ mod memory;
 mod nodes;
 mod request;
 mod run;
+mod signals;
 
 pub use arguments::{Arguments, Command, What};
+pub use checkpoints::Every;
 pub use cluster::{ClusterArguments, ClusterError, Scheduler};
 pub use datasets::Datasets;
 pub use error::{Error, print};

@@ -1,17 +1,18 @@
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use tracing::level_filters::LevelFilter;
 
 use super::arguments::What;
+use super::checkpoints::Every;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
-use crate::engine::Cluster;
-use crate::engine::mesh;
+use crate::engine::{Cluster, Keeper, Watch, mesh};
 
 /// A run that makes sense: what [`Arguments`] ask for, read and checked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Request {
     /// What to compute.
     pub experiment: Experiment,
@@ -27,12 +28,18 @@ pub struct Request {
     pub format: Format,
     /// Whether progress is hidden even from a terminal.
     pub quiet: bool,
+    /// How often there is a checkpoint.
+    pub checkpoint: Every,
+    /// Whether to go on from one.
+    pub resume: bool,
     /// The entries of the config that were overridden.
     pub set: Vec<String>,
     /// What is told on stderr of what happens.
     pub log: LevelFilter,
     /// The file that shows every step on a time line.
     pub timeline: Option<PathBuf>,
+    /// Keeps what is found, once the data is known.
+    pub keeper: Option<Arc<Keeper>>,
 }
 
 /// What is printed on stdout.
@@ -47,7 +54,8 @@ pub enum Format {
 impl Request {
     /// Reads the config and fills in what the command line leaves open.
     pub fn new(arguments: Arguments) -> Result<Self, Error> {
-        let Arguments { what, workers, memory, out, json, quiet, transport, company, log, trace, .. } = arguments;
+        let Arguments { what, workers, memory, out, json, quiet, transport, company, checkpoint, resume, log, trace, .. } =
+            arguments;
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
         Ok(Self {
             cluster: Cluster {
@@ -61,15 +69,26 @@ impl Request {
             out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),
             format: if json { Format::Json } else { Format::Table },
             quiet,
+            checkpoint,
+            resume,
             set: what.assignments(),
             log: log.into(),
             timeline: trace,
+            keeper: None,
             experiment,
         })
     }
 }
 
 impl Request {
+    /// Who stands by the next piece of work.
+    pub(super) fn watch<P: ?Sized>(&self, progress: Arc<P>) -> Watch<P> {
+        match &self.keeper {
+            None => Watch::new(progress),
+            Some(keeper) => keeper.watch(progress),
+        }
+    }
+
     /// The same with so many bytes of the memory taken already.
     pub(super) fn beside(&self, bytes: u64) -> Self {
         let memory = self.cluster.memory.map(|memory| memory.saturating_sub(bytes));

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use super::cluster::{in_company, state_data};
 use super::nodes::NodeData;
-use super::{Error, Format, Request, links, nodes};
+use super::{Error, Format, Request, links, nodes, signals};
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::{Dataset, EdgeList};
+use crate::engine::checkpoint::Interrupt;
 use crate::engine::mesh::Mesh;
 use crate::engine::worker_times;
 use crate::graph::{Graph, Import, Order};
@@ -26,12 +27,17 @@ pub fn run(request: &Request) -> Result<(), Error> {
     };
     let timeline = request.timeline.as_ref().map(make).transpose()?;
     listen(request.log, timeline.as_ref());
-    in_company(request, carry_out)?;
+    let interrupt = signals::watch(request);
+    in_company(request, |request| match carry_out(request, &interrupt) {
+        // Whatever failed did so because the run was asked to end.
+        Err(_) if interrupt.is_met() => Err(Error::Interrupted { is_kept: request.has_checkpoint() }),
+        other => other,
+    })?;
     timeline
         .map_or(Ok(()), |timeline| timeline.finish().map_err(|source| Error::Timeline { path: timeline.path, source }))
 }
 
-fn carry_out(request: &Request) -> Result<(), Error> {
+fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     let folder = request.cluster.speaks().then(|| Folder::prepare(&request.out)).transpose()?;
     let folder = folder.as_ref();
     let experiment = &request.experiment;
@@ -40,7 +46,7 @@ fn carry_out(request: &Request) -> Result<(), Error> {
     // What reading left behind would stay in the way.
     release_unused();
     state_data(&request.cluster, &dataset);
-    let request = &request.beside(dataset.bytes());
+    let request = &request.beside(dataset.bytes()).with_keeper(&dataset, interrupt)?;
     match &experiment.nodes {
         None => {
             let order = renumber(experiment, &mut dataset);
@@ -118,14 +124,21 @@ fn classify_nodes(
     finish(request, folder, Results { metrics: &metrics, ids: Some(&data.dataset.ids), files })
 }
 
-/// Writes and prints, where that is this process's part. The others are needed no more: their end does not matter now.
+/// Writes and prints, where that is this process's part, and removes the checkpoints that led to the results. That takes a
+/// moment, in which nobody ends the run. The other processes are needed no more: their end does not matter now.
 fn finish(request: &Request, folder: Option<&Folder>, results: Results<'_>) -> Result<(), Error> {
     if let Some(mesh) = request.cluster.mesh {
         mesh.leave();
     }
     let Some(folder) = folder else { return Ok(()) };
     let metrics = results.metrics;
+    if let Some(keeper) = &request.keeper {
+        keeper.interrupt().hold();
+    }
     folder.write(results)?;
+    if let Some(keeper) = &request.keeper {
+        keeper.finish();
+    }
     show(metrics, request.format, folder)
 }
 

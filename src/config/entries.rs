@@ -111,9 +111,9 @@ impl Entries {
         }
     }
 
-    /// Every key that was set, with its value as text.
-    pub fn stated(&self) -> Vec<(&'static str, String)> {
-        self.0.iter().map(|(key, entry)| (*key, entry.value.to_string())).collect()
+    /// The value of every key that was set, as text.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        self.0.iter().map(|(&key, entry)| (key.to_owned(), entry.value.to_string())).collect()
     }
 
     /// Whether a key was set.

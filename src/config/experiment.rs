@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -23,8 +24,8 @@ pub struct Experiment {
     pub name: String,
     /// Its text.
     pub text: String,
-    /// Its entries as it states them, those that were overridden included.
-    pub stated: Vec<(&'static str, String)>,
+    /// Every entry that was set, by its key.
+    pub settings: BTreeMap<String, String>,
     /// The graph.
     pub dataset: Source,
     /// The seed of all random numbers.
@@ -97,7 +98,7 @@ impl Experiment {
         Ok(Self {
             name: name.to_owned(),
             text: text.to_owned(),
-            stated: entries.stated(),
+            settings: entries.settings(),
             dataset,
             seed,
             import,

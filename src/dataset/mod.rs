@@ -3,6 +3,7 @@
 //! A [`Dataset`] is what every source yields: a graph as an edge list, the pairs to score, and whatever the nodes carry.
 
 pub mod catalog;
+mod checksum;
 pub mod demo;
 pub mod fetch;
 pub mod format;

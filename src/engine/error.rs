@@ -65,4 +65,13 @@ pub enum EngineError {
         /// In which step.
         step: String,
     },
+    /// Somebody asked the run to end, and what it had found was kept if it is to be.
+    #[error("interrupted")]
+    Interrupted,
+    /// A checkpoint cannot be read, or the last one cannot be written.
+    #[error("{reason}")]
+    Checkpoint {
+        /// What, where and why.
+        reason: String,
+    },
 }

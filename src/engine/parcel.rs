@@ -124,6 +124,13 @@ impl Whole {
         let parts = self.blocks.iter().filter(|block| block.rows > 0);
         Rows { cols: self.cols, parts: parts.map(|block| (block.first_row, block.numbers())).collect() }
     }
+
+    /// One row after the other, without padding.
+    pub(super) fn rows_in_order(&self) -> impl Iterator<Item = &[f32]> {
+        let stride = stride(self.cols).max(1);
+        let blocks = self.blocks.iter().filter(|block| block.rows > 0);
+        blocks.flat_map(move |block| block.numbers().chunks_exact(stride).map(|row| &row[..self.cols]))
+    }
 }
 
 /// The nodes of a tile tree that one worker has.

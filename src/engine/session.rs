@@ -16,13 +16,12 @@ use super::cluster::Cluster;
 use super::compile::{Flow, Slot, gather_flow, program_flow, reduce_flow};
 use super::error::EngineError;
 use super::layout::Layouts;
-use super::parcel::{Parcel, Partial, Payload};
+use super::parcel::{Parcel, Partial, Payload, Whole};
 use super::shard::Shard;
 use super::step::Context;
 use super::trace;
 use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
-use crate::kernel::panel::stride;
 use crate::kernel::{columns, gemm, gram, random, small};
 use crate::matrix::Dense;
 use crate::plan::Program;
@@ -228,22 +227,23 @@ impl<'a> Session<'a> {
 
     /// The whole panel, handed out on the first worker of each process; `None` on the others.
     pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
-        let payload =
-            self.turn("before a panel is collected", |session| &mut session.gather, Payload::Shard(x.clone()))?;
-        let Payload::Whole(whole) = payload else { return Err(self.nothing_came("a panel")) };
+        let whole = self.gathered(x)?;
         if !self.context.is_first {
             return Ok(None);
         }
         let mut data = Vec::with_capacity(whole.total_rows * whole.cols);
         advise_huge_pages(&data);
-        for block in whole.blocks.iter().filter(|block| block.rows > 0) {
-            block
-                .numbers()
-                .chunks_exact(stride(whole.cols).max(1))
-                .for_each(|row| data.extend_from_slice(&row[..whole.cols]));
-        }
+        whole.rows_in_order().for_each(|row| data.extend_from_slice(row));
         let dense = Dense::new(whole.total_rows, whole.cols, data);
         dense.map(Some).map_err(|_| self.nothing_came("a panel"))
+    }
+
+    /// The whole panel, in blocks, on every worker.
+    pub(super) fn gathered(&mut self, x: &Shard) -> Result<Arc<Whole>, EngineError> {
+        match self.turn("before a panel is collected", |session| &mut session.gather, Payload::Shard(x.clone()))? {
+            Payload::Whole(whole) => Ok(whole),
+            _ => Err(self.nothing_came("a panel")),
+        }
     }
 
     /// How many epochs this worker has entered.
@@ -322,7 +322,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn nothing_came(&self, what: &str) -> EngineError {
+    pub(super) fn nothing_came(&self, what: &str) -> EngineError {
         EngineError::BlocksMissing { step: what.into(), worker: self.worker(), received: 0, expected: 1 }
     }
 }

@@ -3,11 +3,9 @@
 //! A part of the training edges is embedded at the largest rank, and the others are told from random pairs with the first
 //! 4, 8, … singular triplets of it. The rank that does best is the one to embed all the edges with.
 
-use std::sync::Arc;
-
 use super::{EvaluateError, roc_auc};
 use crate::dataset::EdgeList;
-use crate::engine::Cluster;
+use crate::engine::{Cluster, Watch};
 use crate::graph::{Graph, GraphError, Import};
 use crate::kernel::random::{bits, pair, stream};
 use crate::model::embedding::{ModelError, Options, embed};
@@ -77,7 +75,7 @@ pub fn choose_rank(
     search: &RankSearch,
     options: &Options,
     cluster: Cluster,
-    progress: Arc<Progress>,
+    watch: Watch<Progress>,
 ) -> Result<RankChoice, RankError> {
     let mut candidates: Vec<usize> =
         search.candidates.iter().copied().filter(|&rank| rank > 0 && rank <= edges.nodes).collect();
@@ -92,7 +90,7 @@ pub fn choose_rank(
         // Ranks are compared, not used: to vouch for every triplet of the largest would take most of the time.
         options.svd.tolerance = None;
     }
-    let embedding = embed(&Graph::from_edges(&kept, import)?, &options, cluster, progress)?;
+    let embedding = embed(&Graph::from_edges(&kept, import)?, &options, cluster, watch)?;
     let pairs = random_pairs(edges.nodes, held_out.len() * search.negatives, seed);
     let mut tried = Vec::with_capacity(candidates.len());
     for rank in candidates {
@@ -145,7 +143,7 @@ mod tests {
 
     fn search(edges: &EdgeList, candidates: &[usize]) -> Result<RankChoice, RankError> {
         let search = RankSearch { candidates: candidates.to_vec(), kept: 0.5, ..RankSearch::default() };
-        choose_rank(edges, Import::default(), &search, &options(), Cluster::threads(2), Arc::new(|_, _, _| ()))
+        choose_rank(edges, Import::default(), &search, &options(), Cluster::threads(2), Watch::default())
     }
 
     /// Eight cliques have eight strong directions: two triplets cannot tell them apart.

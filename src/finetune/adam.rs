@@ -1,5 +1,7 @@
 //! Adam: gradient descent with a step of its own for every parameter.
 
+use serde::{Deserialize, Serialize};
+
 /// How fast the mean of the gradients forgets.
 const MEAN_DECAY: f64 = 0.9;
 /// How fast the mean of their squares forgets.
@@ -8,7 +10,7 @@ const SQUARE_DECAY: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
 /// The state of the optimiser.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Adam {
     learning_rate: f64,
     steps: i32,

@@ -4,6 +4,8 @@
 //! [0.5, 2] and taken at [`POWERS`] points. With the mean at 1 and no spread nothing changes; a mean above 1 widens the
 //! gaps between singular values, one below closes them. Two numbers are trained.
 
+use serde::{Deserialize, Serialize};
+
 /// Points at which the distribution is taken, from power 0.5 to power 2.
 pub const POWERS: usize = 301;
 const LEAST_POWER: f64 = 0.5;
@@ -12,7 +14,7 @@ const LARGEST_POWER: f64 = 2.0;
 pub const MOST_SPREAD: f64 = 20.0;
 
 /// The mean of the powers, and the logarithm of how sharply they gather around it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     /// μ
     pub mean: f64,

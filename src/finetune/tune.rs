@@ -7,14 +7,22 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::adam::Adam;
 use super::kernel::{Kernel, MOST_SPREAD, PowerTable, Spectrum};
-use crate::engine::{Cluster, EngineError, Session, run};
+use crate::engine::checkpoint::{Answer, Journal, State};
+use crate::engine::{Cluster, EngineError, Session, Watch, run};
 use crate::kernel::random::{bits, pair, stream};
+use crate::matrix::Dense;
 use crate::model::embedding::Embedding;
 
 /// Pieces of a batch: the unit of work of a worker.
 const CHUNKS: usize = 16;
+
+/// Batches from one moment at which training can be interrupted to the next: to ask all workers takes as long as a small
+/// batch.
+const BREATHER: usize = 16;
 
 /// How to train.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +40,7 @@ pub struct Options {
 }
 
 /// What training found.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
     /// The kernel at the end.
     pub kernel: Kernel,
@@ -67,17 +75,53 @@ pub fn tune(
     edges: Vec<(u32, u32)>,
     options: &Options,
     cluster: Cluster,
-    progress: Arc<Progress>,
+    watch: Watch<Progress>,
 ) -> Result<Tuned, TuneError> {
     if edges.is_empty() {
         return Err(TuneError::NoEdges);
     }
     let options = options.clone();
-    let edges = Arc::new(edges);
-    run(cluster, Vec::new(), move |session| {
-        let trainer = Trainer { embedding: &embedding, edges: &edges, options: &options };
-        trainer.train(session, progress.as_ref())
+    let label = format!("tune rank {} on {} edges {options:?}", embedding.rank, edges.len());
+    watch.once(&label, cluster, || {
+        let (watch, label) = (watch.clone(), label.clone());
+        run(cluster, Vec::new(), move |session| {
+            let trainer = Trainer { embedding: &embedding, edges: &edges, options: &options };
+            trainer.train(session, watch.progress(), &mut Journal::new(&watch, label.clone()))
+        })
     })
+}
+
+impl Answer for Tuned {
+    type Numbers = Self;
+
+    fn numbers(&self) -> Self {
+        *self
+    }
+
+    fn panels(&self) -> Vec<&Dense> {
+        Vec::new()
+    }
+
+    fn from_parts(numbers: Self, _: Vec<Dense>) -> Option<Self> {
+        Some(numbers)
+    }
+}
+
+impl Default for Watch<Progress> {
+    fn default() -> Self {
+        Self::new(Arc::new(|_, _, _| ()))
+    }
+}
+
+/// What changes from batch to batch.
+#[derive(Clone, Serialize, Deserialize)]
+struct Training {
+    /// Batches done.
+    batches: usize,
+    kernel: Kernel,
+    adam: Adam,
+    /// Those of the last tenth of the batches.
+    last_losses: Vec<f64>,
 }
 
 struct Trainer<'a> {
@@ -87,34 +131,46 @@ struct Trainer<'a> {
 }
 
 impl Trainer<'_> {
-    fn train(&self, session: &mut Session<'_>, progress: &Progress) -> Result<Tuned, TuneError> {
+    fn train(&self, session: &mut Session<'_>, progress: &Progress, journal: &mut Journal) -> Result<Tuned, TuneError> {
         let singular_values: Vec<f64> = self.embedding.singular_values.iter().map(|&value| f64::from(value)).collect();
         let table = PowerTable::new(&singular_values);
-        let mut kernel = Kernel::default();
-        let mut adam = Adam::new(2, self.options.learning_rate);
         let per_epoch = self.edges.len().div_ceil(self.options.batch);
         let total = per_epoch * self.options.epochs;
-        let mut last_losses = Vec::new();
-        for epoch in 0..self.options.epochs {
+        let mut training = match journal.resume(session)? {
+            Some((training, _)) => training,
+            None => Training {
+                batches: 0,
+                kernel: Kernel::default(),
+                adam: Adam::new(2, self.options.learning_rate),
+                last_losses: Vec::new(),
+            },
+        };
+        for epoch in training.batches / per_epoch..self.options.epochs {
             let order = self.order(epoch);
-            for (number, batch) in order.chunks(self.options.batch).enumerate() {
-                let number = epoch * per_epoch + number;
-                let spectrum = table.under(kernel);
+            for batch in order.chunks(self.options.batch).skip(training.batches % per_epoch) {
+                let number = training.batches;
+                if number.is_multiple_of(BREATHER) {
+                    journal.keep(session, || State { numbers: &training, panels: Vec::new() })?;
+                }
+                let Training { kernel, adam, last_losses, .. } = &mut training;
+                let spectrum = table.under(*kernel);
                 let (loss, gradients) = self.gradients(session, &spectrum, &singular_values, batch, number)?;
                 if !loss.is_finite() {
                     return Err(TuneError::Diverged { batch: number });
                 }
                 let mut parameters = [kernel.mean, kernel.sharpness];
                 adam.step(&mut parameters, &gradients);
-                kernel = Kernel { mean: parameters[0], sharpness: parameters[1].clamp(0.0, MOST_SPREAD) };
+                *kernel = Kernel { mean: parameters[0], sharpness: parameters[1].clamp(0.0, MOST_SPREAD) };
                 if number >= total - total.div_ceil(10) {
                     last_losses.push(loss);
                 }
+                training.batches += 1;
                 if session.worker() == 0 {
-                    progress(number + 1, total, loss);
+                    progress(training.batches, total, loss);
                 }
             }
         }
+        let Training { kernel, last_losses, .. } = training;
         let loss = last_losses.iter().sum::<f64>() / last_losses.len().max(1) as f64;
         Ok(Tuned { kernel, loss })
     }

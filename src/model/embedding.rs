@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::Cluster;
+use crate::engine::{Cluster, Watch};
 use crate::graph::Graph;
 use crate::matrix::walk::window_coefficients;
 use crate::matrix::{Dense, Matrix, MatrixError};
@@ -105,12 +105,12 @@ pub fn embed(
     graph: &Graph,
     options: &Options,
     cluster: Cluster,
-    progress: Arc<Progress>,
+    watch: Watch<Progress>,
 ) -> Result<Embedding, ModelError> {
     if graph.nodes() == 0 {
         return Err(ModelError::EmptyGraph);
     }
-    embed_matrix(&matrix(graph, options)?, &options.svd, cluster, progress)
+    embed_matrix(&matrix(graph, options)?, &options.svd, cluster, watch)
 }
 
 /// Embeds by a matrix of one's own: two vectors for every node if it has a row and a column for each, else one for every
@@ -119,9 +119,9 @@ pub fn embed_matrix(
     matrix: &Matrix,
     options: &svd::Options,
     cluster: Cluster,
-    progress: Arc<Progress>,
+    watch: Watch<Progress>,
 ) -> Result<Embedding, ModelError> {
-    let svd = svd::decompose_watched(matrix, options, cluster, progress)?;
+    let svd = svd::decompose_watched(matrix, options, cluster, watch)?;
     let roots: Vec<f32> = svd.singular_values.iter().map(|value| value.sqrt() as f32).collect();
     let scale = |vectors: Dense| {
         let mut data = vectors.into_data();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::dataset::Dataset;
-use crate::engine::{Cluster, EngineError, product};
+use crate::engine::{Cluster, EngineError, Watch, product};
 use crate::graph::{GraphError, Sparse};
 use crate::matrix::{Dense, Kind, Matrix, MatrixError, Shape};
 use crate::plan::Side;
@@ -95,7 +95,7 @@ pub fn reduce(
     features: &Matrix,
     options: &svd::Options,
     cluster: Cluster,
-    progress: Arc<Progress>,
+    watch: Watch<Progress>,
 ) -> Result<Reduced, FeatureError> {
     let mean = column_means(features, cluster)?;
     let centred = centred(features, &mean)?;
@@ -106,7 +106,7 @@ pub fn reduce(
     if options.method == Method::Auto && Prepared::new(&centred, &options, cluster)?.is_gram() {
         options.method = Method::Gram;
     }
-    let svd = svd::decompose_watched(&centred, &options, cluster, progress)?;
+    let svd = svd::decompose_watched(&centred, &options, cluster, watch)?;
     // Subtracting leaves rounding of what was there before.
     let squares = mean.data().iter().map(|&entry| f64::from(entry).powi(2)).sum::<f64>() * features.shape().rows as f64;
     if svd.singular_values.first().is_none_or(|largest| *largest <= ROUNDING * squares.sqrt()) {

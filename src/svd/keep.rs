@@ -88,6 +88,16 @@ impl Probe {
         Ok(Self { images: session.multiply(plain, &block)? })
     }
 
+    /// The probe that had these images.
+    pub(super) fn of_images(images: Shard) -> Self {
+        Self { images }
+    }
+
+    /// What M made of the random columns.
+    pub(super) fn images(&self) -> &Shard {
+        &self.images
+    }
+
     /// How many columns that took.
     pub(super) fn columns(&self) -> usize {
         self.images.cols()

@@ -92,6 +92,12 @@ impl Options {
         }
     }
 
+    /// What is asked for, in a line; of vectors to start from only that there are some.
+    pub(super) fn label(&self) -> String {
+        let start = if self.start.is_some() { " from vectors" } else { "" };
+        format!("{:?}{start}", Self { start: None, ..self.clone() })
+    }
+
     /// Checks the options against a shape; returns the number of columns to iterate with.
     pub(super) fn block_columns(&self, shape: Shape) -> Result<usize, SvdError> {
         let limit = shape.smaller_side();

@@ -76,6 +76,13 @@ impl Prepared {
         }
     }
 
+    /// What is to be iterated and how, in a line: other programs round differently.
+    pub(super) fn label(&self) -> String {
+        let programs: String = self.programs[..2].iter().map(ToString::to_string).collect();
+        let checksum = crc32fast::hash(programs.as_bytes());
+        format!("iterate {} {} with programs {checksum:08x}", self.shape, self.options.label())
+    }
+
     /// The programs that the workers must have, in this order and before any others.
     pub fn programs(&self) -> Vec<Arc<Program>> {
         self.programs.clone()

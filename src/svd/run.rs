@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::certificate::Certificate;
 use super::gram::{self, Spectrum};
 use super::keep::{Kept, Probe};
@@ -9,7 +11,8 @@ use super::krylov::grow;
 use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
 use super::subspace::{Projection, iterate, rotate};
-use crate::engine::{Cluster, Session, Shard, run};
+use crate::engine::checkpoint::{Answer, Journal};
+use crate::engine::{Cluster, Session, Shard, Watch, run};
 use crate::kernel::random;
 use crate::matrix::{Dense, Matrix};
 
@@ -72,57 +75,107 @@ impl Triplets {
     }
 }
 
-/// Finds the largest singular triplets of `matrix`.
-pub fn decompose(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Svd, SvdError> {
-    decompose_watched(matrix, options, cluster, Arc::new(|_, _, _| ()))
+impl Default for Watch<Progress> {
+    fn default() -> Self {
+        Self::new(Arc::new(|_, _, _| ()))
+    }
 }
 
-/// The same, telling `progress` of every iteration.
+/// Finds the largest singular triplets of `matrix`.
+pub fn decompose(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Svd, SvdError> {
+    decompose_watched(matrix, options, cluster, Watch::default())
+}
+
+/// The same, with somebody who is told of every iteration, and may keep what is found.
 pub fn decompose_watched(
     matrix: &Matrix,
     options: &Options,
     cluster: Cluster,
-    progress: Arc<Progress>,
+    watch: Watch<Progress>,
 ) -> Result<Svd, SvdError> {
-    let prepared = Prepared::with_parts_formed(matrix, options, cluster)?;
-    run(cluster, prepared.programs(), move |session| {
-        let triplets = decompose_on(session, &prepared, progress.as_ref())?;
-        let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);
-        Ok(Svd {
-            left: left.unwrap_or_default(),
-            singular_values: triplets.singular_values,
-            right: right.unwrap_or_default(),
-            certificate: triplets.certificate,
-            iterations: triplets.iterations,
-            operator_columns: triplets.operator_columns,
-            energy: triplets.energy,
+    let label = format!("svd {} {}", matrix.shape(), options.label());
+    watch.once(&label, cluster, || {
+        let prepared = Prepared::with_parts_formed(matrix, options, cluster)?;
+        let watch = watch.clone();
+        run(cluster, prepared.programs(), move |session| {
+            let triplets = decompose_on(session, &prepared, &watch)?;
+            let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);
+            Ok(Svd {
+                left: left.unwrap_or_default(),
+                singular_values: triplets.singular_values,
+                right: right.unwrap_or_default(),
+                certificate: triplets.certificate,
+                iterations: triplets.iterations,
+                operator_columns: triplets.operator_columns,
+                energy: triplets.energy,
+            })
         })
     })
 }
 
+/// All of an [`Svd`] but its vectors.
+#[derive(Serialize, Deserialize)]
+pub struct SvdNumbers {
+    singular_values: Vec<f64>,
+    relative_residuals: Vec<f64>,
+    iterations: usize,
+    operator_columns: usize,
+    energy: Option<f64>,
+}
+
+impl Answer for Svd {
+    type Numbers = SvdNumbers;
+
+    fn numbers(&self) -> SvdNumbers {
+        SvdNumbers {
+            singular_values: self.singular_values.clone(),
+            relative_residuals: self.certificate.relative_residuals.clone(),
+            iterations: self.iterations,
+            operator_columns: self.operator_columns,
+            energy: self.energy,
+        }
+    }
+
+    fn panels(&self) -> Vec<&Dense> {
+        vec![&self.left, &self.right]
+    }
+
+    fn from_parts(numbers: SvdNumbers, panels: Vec<Dense>) -> Option<Self> {
+        let [left, right] = <[Dense; 2]>::try_from(panels).ok()?;
+        let SvdNumbers { singular_values, relative_residuals, iterations, operator_columns, energy } = numbers;
+        let certificate = Certificate { relative_residuals };
+        Some(Self { left, singular_values, right, certificate, iterations, operator_columns, energy })
+    }
+}
+
 /// Finds the largest singular triplets of a matrix within a run of workers whose first programs are the
 /// [prepared ones](Prepared::programs); every worker keeps its own rows.
-pub fn decompose_on(session: &mut Session<'_>, prepared: &Prepared, progress: &Progress) -> Result<Triplets, SvdError> {
-    if let Some(spectrum) = prepared.trusted_spectrum(session, progress)? {
+pub fn decompose_on(
+    session: &mut Session<'_>,
+    prepared: &Prepared,
+    watch: &Watch<Progress>,
+) -> Result<Triplets, SvdError> {
+    if let Some(spectrum) = prepared.trusted_spectrum(session, watch.progress())? {
         let triplets = of_spectrum(session, prepared, spectrum)?;
         // What rounding the vectors to 32 bits did shows only now.
         if prepared.trusts(&triplets.certificate) {
             return Ok(triplets);
         }
     }
-    iterate_on(session, prepared, progress)
+    iterate_on(session, prepared, watch)
 }
 
 /// The triplets by iteration.
 pub(super) fn iterate_on(
     session: &mut Session<'_>,
     prepared: &Prepared,
-    progress: &Progress,
+    watch: &Watch<Progress>,
 ) -> Result<Triplets, SvdError> {
     let (options, is_wide) = (&prepared.options, prepared.is_wide());
     let start = options.start.as_ref().map(|start| if is_wide { &*start.left } else { &*start.right });
     let find = if options.method == Method::Subspace { iterate } else { grow };
-    let projection = find(session, prepared.tall(), prepared.block, options, start, progress)?;
+    let mut journal = Journal::new(watch, prepared.label());
+    let projection = find(session, prepared, start, watch.progress(), &mut journal)?;
     let triplets = triplets(session, prepared, projection)?;
     Ok(certify(session, prepared.tall().plain, triplets)?.turned(is_wide))
 }

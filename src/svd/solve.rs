@@ -5,7 +5,7 @@ use super::gram::Spectrum;
 use super::options::SvdError;
 use super::prepared::Prepared;
 use super::run::{Progress, iterate_on};
-use crate::engine::{Session, Shard};
+use crate::engine::{Session, Shard, Watch};
 use crate::kernel::random;
 
 /// The least-norm solution of `M·W ≈ T`, and how far to trust it.
@@ -29,12 +29,12 @@ pub fn solve_on(
     prepared: &Prepared,
     targets: &Shard,
     cut: f64,
-    progress: &Progress,
+    watch: &Watch<Progress>,
 ) -> Result<Solution, SvdError> {
-    if let Some(spectrum) = prepared.trusted_spectrum(session, progress)? {
+    if let Some(spectrum) = prepared.trusted_spectrum(session, watch.progress())? {
         return of_spectrum(session, prepared, spectrum, targets, cut);
     }
-    let triplets = iterate_on(session, prepared, progress)?;
+    let triplets = iterate_on(session, prepared, watch)?;
     let kept = count_above(&triplets.singular_values, cut);
     let projected = session.cross_gram(&triplets.left, targets)?;
     let small = divided(&projected, &triplets.singular_values, kept, targets.cols(), 1);

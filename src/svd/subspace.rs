@@ -1,10 +1,14 @@
 //! Subspace iteration: Algorithm 1 of the paper.
 
+use serde::{Deserialize, Serialize};
+
 use super::certificate::Certificate;
-use super::options::{Options, SvdError};
+use super::options::SvdError;
 use super::orthonormal::{Basis, Care, orthonormalize};
+use super::prepared::Prepared;
 use super::run::Progress;
-use crate::engine::{Session, Shard};
+use crate::engine::checkpoint::{Journal, State};
+use crate::engine::{EngineError, Session, Shard};
 use crate::kernel::factor::FactorError;
 use crate::kernel::random;
 use crate::kernel::small::{SmallSvd, small_svd};
@@ -35,52 +39,64 @@ pub(super) struct Projection {
     pub(super) operator_columns: usize,
 }
 
-/// Iterates on a block of `block_columns` columns, `start` among them, and projects the matrix on what that leaves.
+/// How far the iteration is.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Count {
+    iterations: usize,
+    operator_columns: usize,
+}
+
+impl Count {
+    fn multiply(&mut self, session: &mut Session<'_>, program: usize, block: &Shard) -> Result<Shard, EngineError> {
+        self.operator_columns += block.cols();
+        session.multiply(program, block)
+    }
+}
+
+/// Iterates on a block of as many columns as were prepared for, `start` among them, and projects the matrix on what that
+/// leaves.
 pub(super) fn iterate(
     session: &mut Session<'_>,
-    matrix: Tall,
-    block_columns: usize,
-    options: &Options,
+    prepared: &Prepared,
     start: Option<&Dense>,
     progress: &Progress,
+    journal: &mut Journal,
 ) -> Result<Projection, SvdError> {
+    let (matrix, options) = (prepared.tall(), &prepared.options);
     let how = options.orthonormalize;
-    let mut operator_columns = 0;
-    let mut multiply = |session: &mut Session<'_>, program, block: &Shard| {
-        operator_columns += block.cols();
-        session.multiply(program, block)
+    let (mut count, mut kept) = journal.resume(session)?.unwrap_or((Count::default(), Vec::new()));
+    let mut product = match kept.pop() {
+        Some(product) => product,
+        None => {
+            let start = first_block(session, prepared, start)?;
+            count.multiply(session, matrix.plain, &start)?
+        }
     };
-    let (seed, stream) = (options.seed, random::stream::START_BLOCK);
-    let start = match start {
-        None => session.random_normal(matrix.columns, block_columns, seed, stream)?,
-        Some(vectors) => session.panel_from(vectors, block_columns, seed, stream)?,
-    };
-    let mut product = multiply(session, matrix.plain, &start)?;
-    drop(start);
-    let mut done = 0;
-    while done < options.iterations {
+    while count.iterations < options.iterations {
+        let name = || format!("product-{}", count.iterations);
+        journal.keep(session, || State { numbers: count, panels: vec![(name(), &product)] })?;
         let left = orthonormalize(session, product, how, Care::Enough)?.panel;
-        let image = multiply(session, matrix.transposed, &left)?;
+        let image = count.multiply(session, matrix.transposed, &left)?;
         let right = orthonormalize(session, image, how, Care::Enough)?;
         if right.panel.cols() == 0 {
             product = left;
             break;
         }
-        product = multiply(session, matrix.plain, &right.panel)?;
-        done += 1;
+        product = count.multiply(session, matrix.plain, &right.panel)?;
+        count.iterations += 1;
         let worst = match options.tolerance {
             None => None,
             Some(_) => Some(worst_residual(session, &left, &right, &product, options.rank)?),
         };
         if session.worker() == 0 {
-            progress(done, options.iterations, worst);
+            progress(count.iterations, options.iterations, worst);
         }
         if worst.zip(options.tolerance).is_some_and(|(worst, tolerance)| worst <= tolerance) {
             break;
         }
     }
     let left = orthonormalize(session, product, how, Care::Full)?.panel;
-    let image = multiply(session, matrix.transposed, &left)?;
+    let image = count.multiply(session, matrix.transposed, &left)?;
     let right = orthonormalize(session, image, how, Care::Full)?;
     let small = decompose_small(&right, left.cols())?;
     Ok(Projection {
@@ -90,9 +106,18 @@ pub(super) fn iterate(
         right_rotation: small.right,
         singular_values: small.values,
         total: None,
-        iterations: done,
-        operator_columns,
+        iterations: count.iterations,
+        operator_columns: count.operator_columns,
     })
+}
+
+/// A random block, with `start` for its first columns.
+fn first_block(session: &mut Session<'_>, prepared: &Prepared, start: Option<&Dense>) -> Result<Shard, EngineError> {
+    let (seed, stream) = (prepared.options.seed, random::stream::START_BLOCK);
+    match start {
+        None => session.random_normal(prepared.tall().columns, prepared.block, seed, stream),
+        Some(vectors) => session.panel_from(vectors, prepared.block, seed, stream),
+    }
 }
 
 /// The SVD of B = QᵀM, by way of Bᵀ = P·R: B = Rᵀ·Pᵀ, so only Rᵀ is left to decompose.

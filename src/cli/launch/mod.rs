@@ -20,7 +20,7 @@ use children::{Children, Ended};
 const MOST_PROCESSES: u64 = 256;
 
 /// What a run is given beside its own arguments when it is started again after a failure.
-const ON_RESTART: &[&str] = &[];
+const ON_RESTART: &[&str] = &["--resume"];
 
 /// Runs an experiment on several processes of this machine.
 #[derive(Debug, Clone, Args)]

@@ -125,7 +125,7 @@ impl Runner<'_> {
         if let Some(options) = &self.task.components {
             let start = Instant::now();
             let bar = Bar::new(FEATURES, self.request.quiet);
-            let reduced = reduce(&features, options, cluster, bar.callback()).map_err(failed)?;
+            let reduced = reduce(&features, options, cluster, self.request.watch(bar.callback())).map_err(failed)?;
             let decomposition = Decomposition {
                 rank: reduced.reduction.directions.columns(),
                 operator_columns: reduced.operator_columns,
@@ -162,7 +162,7 @@ impl Runner<'_> {
                 examples.insert(stated)
             }
         };
-        let fitted = fit(examples, options, cluster, bar.callback())?;
+        let fitted = fit(examples, options, cluster, self.request.watch(bar.callback()))?;
         let Fitted { weights, singular_values, relative_residuals, iterations, operator_columns } = fitted;
         let decomposition = Decomposition {
             rank: singular_values.len(),
@@ -199,7 +199,8 @@ impl Runner<'_> {
         let nodes = self.nodes(features, &learn);
         let problem = Arc::new(problem(&nodes, self.data.split().valid.clone(), self.request.cluster)?);
         let bar = Bar::new(FINETUNE, self.request.quiet);
-        let trained = network::train(problem, network, options, self.request.cluster, bar.epoch_callback())?;
+        let watch = self.request.watch(bar.epoch_callback());
+        let trained = network::train(problem, network, options, self.request.cluster, watch)?;
         let figures = NetworkFigures {
             parameters: trained.network.parameters().len(),
             kept_epoch: trained.best_epoch,

@@ -1,11 +1,13 @@
 //! The numbers of a network.
 
+use serde::{Deserialize, Serialize};
+
 use super::NetworkError;
 use super::shape::{NetworkShape, Product};
 use crate::matrix::{Dense, Shape};
 
 /// A Split-ReLU network: its shape and its parameters.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Network {
     shape: NetworkShape,
     parameters: Vec<f64>,

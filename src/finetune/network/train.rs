@@ -3,9 +3,12 @@
 //! Workers share a batch piece by piece; the gradient of a piece is computed by one of them, and pieces are summed along
 //! the tile tree. How a batch is cut depends on its size alone, so the bits do not depend on the number of workers.
 
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
 
 use super::super::adam::Adam;
 use super::parameters::Factors;
@@ -14,7 +17,8 @@ use super::sample::Walk;
 use super::shape::MOST_BYTES;
 use super::{Network, NetworkError, NetworkShape, Options, Problem, score};
 use crate::dataset::UNLABELLED;
-use crate::engine::{Cluster, EngineError, Session, Shard, run};
+use crate::engine::checkpoint::{Answer, Journal, State};
+use crate::engine::{Cluster, EngineError, Session, Shard, Watch, run};
 use crate::graph::Neighbours;
 use crate::kernel::elementwise::largest;
 use crate::kernel::random::{bits, stream};
@@ -24,7 +28,7 @@ use crate::matrix::Dense;
 const PIECE: usize = 64;
 
 /// What is known after an epoch.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EpochFigures {
     /// Its number, from 1.
     pub epoch: usize,
@@ -38,7 +42,7 @@ pub struct EpochFigures {
 }
 
 /// What training found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trained {
     /// The network of the best epoch.
     pub network: Network,
@@ -49,6 +53,16 @@ pub struct Trained {
     /// Which epoch the network is of: that of the best validation accuracy, the first of equals, or the last one where
     /// there is none. 0 is the network that training started from.
     pub best_epoch: usize,
+}
+
+impl Trained {
+    /// The validation accuracy of the network that is kept.
+    fn best_accuracy(&self) -> Option<f64> {
+        match self.best_epoch.checked_sub(1) {
+            None => self.start_accuracy,
+            Some(place) => self.epochs.get(place)?.valid_accuracy,
+        }
+    }
 }
 
 /// How far training is.
@@ -77,7 +91,7 @@ pub fn train(
     network: Network,
     options: &Options,
     cluster: Cluster,
-    progress: Arc<Progress>,
+    watch: Watch<Progress>,
 ) -> Result<Trained, NetworkError> {
     let shape = network.shape();
     options.check(shape)?;
@@ -92,23 +106,49 @@ pub fn train(
     let neighbours = Neighbours::of(problem.propagation.adjacency());
     check_trees(&neighbours, options, shape)?;
     let options = options.clone();
-    let first = first_layer(&problem, &network, known.clone(), cluster)?;
-    run(cluster, score::programs(&problem.propagation)?, move |session| {
-        let walk = Walk { neighbours: &neighbours, scale: problem.propagation.scale() };
-        let inputs = Inputs { walk, features: &problem.features, known: &known, first: &first };
-        let validation = match valid_count {
-            0 => None,
-            count => Some(Validation {
-                x: session.panel_from(&problem.features, shape.features, 0, stream::WEIGHTS)?,
-                first: session.panel_from(&first, shape.width(), 0, stream::WEIGHTS)?,
-                classes: &valid,
-                count,
-            }),
-        };
-        let trainer =
-            Trainer { inputs, learn: &problem.learn, options: &options, validation, progress: progress.as_ref() };
-        trainer.train(session, network.clone())
+    let label = format!("train {shape:?} on {} nodes {options:?}", problem.learn.len());
+    watch.once(&label, cluster, || {
+        let first = first_layer(&problem, &network, known.clone(), cluster)?;
+        let (watch, label) = (watch.clone(), label.clone());
+        run(cluster, score::programs(&problem.propagation)?, move |session| {
+            let walk = Walk { neighbours: &neighbours, scale: problem.propagation.scale() };
+            let inputs = Inputs { walk, features: &problem.features, known: &known, first: &first };
+            let validation = match valid_count {
+                0 => None,
+                count => Some(Validation {
+                    x: session.panel_from(&problem.features, shape.features, 0, stream::WEIGHTS)?,
+                    first: session.panel_from(&first, shape.width(), 0, stream::WEIGHTS)?,
+                    classes: &valid,
+                    count,
+                }),
+            };
+            let trainer =
+                Trainer { inputs, learn: &problem.learn, options: &options, validation, progress: watch.progress() };
+            trainer.train(session, &network, &mut Journal::new(&watch, label.clone()))
+        })
     })
+}
+
+impl Answer for Trained {
+    type Numbers = Self;
+
+    fn numbers(&self) -> Self {
+        self.clone()
+    }
+
+    fn panels(&self) -> Vec<&Dense> {
+        Vec::new()
+    }
+
+    fn from_parts(numbers: Self, _: Vec<Dense>) -> Option<Self> {
+        Some(numbers)
+    }
+}
+
+impl Default for Watch<Progress> {
+    fn default() -> Self {
+        Self::new(Arc::new(|_| ()))
+    }
 }
 
 /// Refuses fan-outs that draw more rows for a piece of a batch than fit in memory.
@@ -178,53 +218,77 @@ struct Trainer<'a> {
 }
 
 /// What changes from batch to batch.
-struct State {
+#[derive(Clone, Serialize, Deserialize)]
+struct Training {
     network: Network,
-    factors: Factors,
     adam: Adam,
-    pass: Pass,
     /// Pieces begun in all batches so far: names what is left to chance.
     pieces: u64,
+    /// What training has found so far.
+    trained: Trained,
+    /// Batches done of the epoch after the last one that was found.
+    batches: usize,
+    /// Their loss.
+    loss: f64,
+}
+
+/// What is computed with, and follows from the above.
+struct Workbench {
+    factors: Factors,
+    pass: Pass,
 }
 
 impl Trainer<'_> {
-    fn train(&self, session: &mut Session<'_>, network: Network) -> Result<Trained, NetworkError> {
-        let adam = Adam::new(network.parameters().len(), 0.0);
-        let factors = Factors::of(&network);
-        let mut state = State { network, factors, adam, pass: Pass::default(), pieces: 0 };
+    fn train(
+        &self,
+        session: &mut Session<'_>,
+        network: &Network,
+        journal: &mut Journal,
+    ) -> Result<Trained, NetworkError> {
         let epochs = self.options.schedule.iter().map(|phase| phase.epochs).sum();
         let batches = self.learn.len().div_ceil(self.options.batch);
         let mut report = EpochProgress { epoch: 0, epochs, batch: 0, batches, loss: 0.0, valid_accuracy: None };
-        let start_accuracy = self.validate(session, &state.factors, &mut report)?;
-        let mut trained = Trained {
-            network: state.network.clone(),
-            start_accuracy,
-            epochs: Vec::with_capacity(epochs),
-            best_epoch: 0,
+        let kept = journal.resume::<Training>(session)?.map(|(training, _)| training);
+        let mut bench = Workbench {
+            factors: Factors::of(kept.as_ref().map_or(network, |kept| &kept.network)),
+            pass: Pass::default(),
         };
-        let mut best = start_accuracy;
-        for phase in &self.options.schedule {
-            state.adam.set_learning_rate(phase.learning_rate);
-            for _ in 0..phase.epochs {
-                let started = Instant::now();
-                let epoch = trained.epochs.len() + 1;
-                report = EpochProgress { epoch, batch: 0, loss: 0.0, valid_accuracy: None, ..report };
-                self.run_epoch(session, &mut state, &mut report)?;
-                // A ReLU lets no NaN through to the loss.
-                if !state.network.parameters().iter().all(|number| number.is_finite()) {
-                    return Err(NetworkError::Diverged { epoch, batch: report.batches });
+        let mut training = match kept {
+            Some(training) => training,
+            None => {
+                let start_accuracy = self.validate(session, &bench.factors, &mut report)?;
+                let network = network.clone();
+                Training {
+                    adam: Adam::new(network.parameters().len(), 0.0),
+                    trained: Trained { network: network.clone(), start_accuracy, epochs: Vec::new(), best_epoch: 0 },
+                    network,
+                    pieces: 0,
+                    batches: 0,
+                    loss: 0.0,
                 }
-                let valid_accuracy = self.validate(session, &state.factors, &mut report)?;
-                if valid_accuracy.is_none() || valid_accuracy > best {
-                    best = valid_accuracy;
-                    trained.best_epoch = epoch;
-                    trained.network.clone_from(&state.network);
-                }
-                let seconds = started.elapsed().as_secs_f64();
-                trained.epochs.push(EpochFigures { epoch, loss: report.loss, valid_accuracy, seconds });
             }
+        };
+        let rates = self.options.schedule.iter().flat_map(|phase| repeat_n(phase.learning_rate, phase.epochs));
+        for learning_rate in rates.skip(training.trained.epochs.len()) {
+            training.adam.set_learning_rate(learning_rate);
+            let started = Instant::now();
+            let epoch = training.trained.epochs.len() + 1;
+            report = EpochProgress { epoch, batch: 0, loss: 0.0, valid_accuracy: None, ..report };
+            self.run_epoch(session, &mut training, &mut bench, &mut report, journal)?;
+            // A ReLU lets no NaN through to the loss.
+            if !training.network.parameters().iter().all(|number| number.is_finite()) {
+                return Err(NetworkError::Diverged { epoch, batch: report.batches });
+            }
+            let valid_accuracy = self.validate(session, &bench.factors, &mut report)?;
+            let Training { trained, network, .. } = &mut training;
+            if valid_accuracy.is_none() || valid_accuracy > trained.best_accuracy() {
+                trained.best_epoch = epoch;
+                trained.network.clone_from(network);
+            }
+            let seconds = started.elapsed().as_secs_f64();
+            trained.epochs.push(EpochFigures { epoch, loss: report.loss, valid_accuracy, seconds });
         }
-        Ok(trained)
+        Ok(training.trained)
     }
 
     fn validate(
@@ -242,25 +306,29 @@ impl Trainer<'_> {
     fn run_epoch(
         &self,
         session: &mut Session<'_>,
-        state: &mut State,
+        training: &mut Training,
+        bench: &mut Workbench,
         report: &mut EpochProgress,
+        journal: &mut Journal,
     ) -> Result<(), NetworkError> {
         let order = self.order(report.epoch);
-        let mut total = 0.0;
-        for (number, batch) in order.chunks(self.options.batch).enumerate() {
+        for (number, batch) in order.chunks(self.options.batch).enumerate().skip(training.batches) {
+            journal.keep(session, || State { numbers: &*training, panels: Vec::new() })?;
             let diverged = NetworkError::Diverged { epoch: report.epoch, batch: number + 1 };
-            let loss = match self.take_step(session, state, batch) {
+            let loss = match self.take_step(session, training, bench, batch) {
                 Err(EngineError::NotFinite { .. }) => return Err(diverged),
                 other => other?,
             };
             if !loss.is_finite() {
                 return Err(diverged);
             }
-            total += loss;
+            training.loss += loss;
+            training.batches = number + 1;
             report.batch = number + 1;
-            report.loss = total / (number * self.options.batch + batch.len()) as f64;
+            report.loss = training.loss / (number * self.options.batch + batch.len()) as f64;
             self.tell(session, report);
         }
+        (training.batches, training.loss) = (0, 0.0);
         Ok(())
     }
 
@@ -273,8 +341,14 @@ impl Trainer<'_> {
     }
 
     /// One step down the gradient of a batch; returns the sum of the cross-entropies of its nodes.
-    fn take_step(&self, session: &mut Session<'_>, state: &mut State, batch: &[u32]) -> Result<f64, EngineError> {
-        let State { network, factors, adam, pass, pieces } = state;
+    fn take_step(
+        &self,
+        session: &mut Session<'_>,
+        training: &mut Training,
+        bench: &mut Workbench,
+        batch: &[u32],
+    ) -> Result<f64, EngineError> {
+        let (Training { network, adam, pieces, .. }, Workbench { factors, pass }) = (training, bench);
         let (count, scale) = (batch.len().div_ceil(PIECE), 1.0 / batch.len() as f64);
         let parameters = network.parameters().len();
         // The loss comes last, so that the derivatives are where the parameters are.

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{ClassifierError, Design, Labels, Options, Rows};
 use crate::dataset::UNLABELLED;
-use crate::engine::{Cluster, run, with_formed};
+use crate::engine::checkpoint::Answer;
+use crate::engine::{Cluster, Watch, run, with_formed};
 use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::svd::{self, Method, Prepared, Progress, solve_on};
@@ -113,7 +116,7 @@ pub fn fit(
     examples: &Examples,
     options: &Options,
     cluster: Cluster,
-    progress: Arc<Progress>,
+    watch: Watch<Progress>,
 ) -> Result<Fitted, ClassifierError> {
     let copies = examples.copies(options)?;
     let matrix = match &copies[..] {
@@ -126,17 +129,54 @@ pub fn fit(
     let targets = examples.targets(options).repeat(copies.len());
     let targets = Arc::new(Dense::new(matrix.shape().rows, examples.classes, targets)?);
     let cut = options.cut;
-    run(cluster, prepared.programs(), move |session| {
-        let panel = session.panel_from(&targets, targets.columns(), 0, 0)?;
-        let solution = solve_on(session, &prepared, &panel, cut, progress.as_ref())?;
-        Ok(Fitted {
-            weights: Arc::new(session.collect(&solution.weights)?.unwrap_or_default()),
-            singular_values: solution.singular_values,
-            relative_residuals: solution.certificate.relative_residuals,
-            iterations: solution.iterations,
-            operator_columns: solution.operator_columns,
+    let label = format!("fit {} to {} classes, rank {rank}", matrix.shape(), examples.classes);
+    watch.once(&label, cluster, || {
+        let watch = watch.clone();
+        run(cluster, prepared.programs(), move |session| {
+            let panel = session.panel_from(&targets, targets.columns(), 0, 0)?;
+            let solution = solve_on(session, &prepared, &panel, cut, &watch)?;
+            Ok(Fitted {
+                weights: Arc::new(session.collect(&solution.weights)?.unwrap_or_default()),
+                singular_values: solution.singular_values,
+                relative_residuals: solution.certificate.relative_residuals,
+                iterations: solution.iterations,
+                operator_columns: solution.operator_columns,
+            })
         })
     })
+}
+
+/// All of [`Fitted`] but its weights.
+#[derive(Serialize, Deserialize)]
+pub struct FittedNumbers {
+    singular_values: Vec<f64>,
+    relative_residuals: Vec<f64>,
+    iterations: usize,
+    operator_columns: usize,
+}
+
+impl Answer for Fitted {
+    type Numbers = FittedNumbers;
+
+    fn numbers(&self) -> FittedNumbers {
+        FittedNumbers {
+            singular_values: self.singular_values.clone(),
+            relative_residuals: self.relative_residuals.clone(),
+            iterations: self.iterations,
+            operator_columns: self.operator_columns,
+        }
+    }
+
+    fn panels(&self) -> Vec<&Dense> {
+        vec![&self.weights]
+    }
+
+    fn from_parts(numbers: FittedNumbers, panels: Vec<Dense>) -> Option<Self> {
+        let [weights] = <[Dense; 1]>::try_from(panels).ok()?;
+        let FittedNumbers { singular_values, relative_residuals, iterations, operator_columns } = numbers;
+        let weights = Arc::new(weights);
+        Some(Self { weights, singular_values, relative_residuals, iterations, operator_columns })
+    }
 }
 
 /// Whether the rows of M must be written down to be fitted to: to drop some of their entries, or to sum their Gram matrix up

@@ -21,6 +21,8 @@ const MOST_PASSES: usize = 6;
 #[derive(Default)]
 pub(super) struct Basis {
     blocks: Vec<Shard>,
+    /// What no other block of the run is called.
+    names: Vec<String>,
     columns: usize,
     /// How far from orthonormal each column is, about.
     errors: Vec<f64>,
@@ -41,12 +43,23 @@ impl Basis {
     }
 
     /// A block that is orthonormal, and to all the others.
-    pub(super) fn push(&mut self, block: Shard, error: f64) {
+    pub(super) fn push(&mut self, name: String, block: Shard, error: f64) {
         if block.cols() > 0 || self.blocks.is_empty() {
             self.columns += block.cols();
             self.errors.resize(self.columns, error);
             self.blocks.push(block);
+            self.names.push(name);
         }
+    }
+
+    /// The blocks with their names, and how far from orthonormal each column is.
+    pub(super) fn parts(&self) -> (impl Iterator<Item = (String, &Shard)>, &[f64]) {
+        (self.names.iter().cloned().zip(&self.blocks), &self.errors)
+    }
+
+    /// The basis that had these parts.
+    pub(super) fn from_parts(names: Vec<String>, blocks: Vec<Shard>, errors: Vec<f64>) -> Self {
+        Self { blocks, names, columns: errors.len(), errors }
     }
 
     /// The panels.
@@ -60,11 +73,17 @@ impl Basis {
     }
 
     /// The columns of this basis that a small matrix picks, as a basis of one block.
-    pub(super) fn rotated(&self, session: &mut Session<'_>, small: &[f64], columns: usize) -> Result<Self, SvdError> {
+    pub(super) fn rotated(
+        &self,
+        session: &mut Session<'_>,
+        name: String,
+        small: &[f64],
+        columns: usize,
+    ) -> Result<Self, SvdError> {
         let panels: Vec<&Shard> = self.blocks.iter().collect();
         let small: Vec<f32> = small.iter().map(|&entry| entry as f32).collect();
         let block = session.blocks_times_small(&panels, &small, columns)?;
-        Ok(Self { columns, blocks: vec![block], errors: vec![ENOUGH; columns] })
+        Ok(Self { columns, blocks: vec![block], names: vec![name], errors: vec![ENOUGH; columns] })
     }
 
     /// What a block has that the basis has not, as at most `most` orthonormal columns. Columns that depend on the others

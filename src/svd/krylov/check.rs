@@ -3,20 +3,22 @@
 //! To look costs the SVD of the small matrix, which on a small graph is as much work as a step. So the next look is after as
 //! many steps as the last two let expect.
 
+use serde::{Deserialize, Serialize};
+
 /// Steps from the first look to the second, as a part of those before.
 const FIRST_GAP: usize = 4;
 /// The longest way to the next look, as a part of the steps before: what was expected may come sooner.
 const LONGEST_GAP: usize = 3;
 
 /// The looks taken so far.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Checks {
     last: Option<Check>,
     /// The step of the next one.
     next: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Check {
     step: usize,
     worst: f64,

@@ -15,12 +15,15 @@ mod basis;
 mod check;
 mod project;
 mod size;
+mod state;
 
 use super::certificate::Certificate;
 use super::keep::{Keep, Probe};
 use super::options::{Options, SvdError};
+use super::prepared::Prepared;
 use super::run::Progress;
 use super::subspace::{Projection, Tall};
+use crate::engine::checkpoint::Journal;
 use crate::engine::{Session, Shard};
 use crate::kernel::random;
 use crate::matrix::Dense;
@@ -33,13 +36,13 @@ use size::{Sizes, depth};
 /// Grows the bases until the triplets are good enough, and leaves what rotates them into singular vectors.
 pub(super) fn grow(
     session: &mut Session<'_>,
-    matrix: Tall,
-    block_columns: usize,
-    options: &Options,
+    prepared: &Prepared,
     start: Option<&Dense>,
     progress: &Progress,
+    journal: &mut Journal,
 ) -> Result<Projection, SvdError> {
-    let sizes = Sizes::new(options, matrix.columns, block_columns);
+    let (matrix, options) = (prepared.tall(), &prepared.options);
+    let sizes = Sizes::new(options, matrix.columns, prepared.block);
     let mut growth = Growth {
         matrix,
         options,
@@ -52,15 +55,17 @@ pub(super) fn grow(
         steps: 0,
         probe: None,
         total: None,
+        checks: Checks::default(),
     };
-    let first = match start {
-        None => growth.draw(session)?,
-        Some(vectors) => {
-            let columns = vectors.columns().max(sizes.width).min(matrix.columns);
-            session.panel_from(vectors, columns, options.seed, random::stream::START_BLOCK)?
-        }
+    let next = match journal.resume(session)? {
+        Some((numbers, panels)) => growth.resume(numbers, panels),
+        None => None,
     };
-    let rotations = growth.run(session, first, progress)?;
+    let next = match next {
+        Some(next) => next,
+        None => growth.begin(session, start)?,
+    };
+    let rotations = growth.run(session, next, progress, journal)?;
     Ok(Projection {
         left: growth.left.into_blocks(),
         left_rotation: rotations.left,
@@ -90,25 +95,54 @@ struct Growth<'a> {
     /// What tells ‖M‖, and that squared, where a rule needs it.
     probe: Option<Probe>,
     total: Option<f64>,
+    checks: Checks,
+}
+
+/// The newest block of U, not yet multiplied by Mᵀ.
+struct Next {
+    block: Shard,
+    /// How far from orthonormal it is, about.
+    error: f64,
+    /// The step that made it.
+    step: usize,
 }
 
 impl Growth<'_> {
-    fn run(&mut self, session: &mut Session<'_>, first: Shard, progress: &Progress) -> Result<Rotations, SvdError> {
-        let Split { fresh: mut next, mut error, .. } = self.images(session, first)?;
-        let mut checks = Checks::default();
-        if next.cols() == 0 {
-            self.right.push(session.multiply(self.matrix.transposed, &next)?, error);
-            self.left.push(next.clone(), error);
+    /// The first block of U: what M makes of a random block, or of vectors to start from.
+    fn begin(&mut self, session: &mut Session<'_>, start: Option<&Dense>) -> Result<Next, SvdError> {
+        let first = match start {
+            None => self.draw(session)?,
+            Some(vectors) => {
+                let columns = vectors.columns().max(self.sizes.width).min(self.matrix.columns);
+                session.panel_from(vectors, columns, self.options.seed, random::stream::START_BLOCK)?
+            }
+        };
+        let Split { fresh: block, error, .. } = self.images(session, first)?;
+        if block.cols() == 0 {
+            self.right.push(name("right", 0), session.multiply(self.matrix.transposed, &block)?, error);
+            self.left.push(name("left", 0), block.clone(), error);
         }
-        while next.cols() > 0 {
-            let width = next.cols();
-            let images = self.multiply(session, self.matrix.transposed, &next)?;
+        Ok(Next { block, error, step: 0 })
+    }
+
+    fn run(
+        &mut self,
+        session: &mut Session<'_>,
+        mut next: Next,
+        progress: &Progress,
+        journal: &mut Journal,
+    ) -> Result<Rotations, SvdError> {
+        while next.block.cols() > 0 {
+            journal.keep(session, || self.state(&next))?;
+            let Next { block, error, step } = next;
+            let width = block.cols();
+            let images = self.multiply(session, self.matrix.transposed, &block)?;
             let Split { fresh, coefficients, error: of_fresh } =
                 self.right.split(session, images, self.matrix.columns)?;
             self.projected.push(&coefficients, width);
-            self.left.push(next, error);
-            self.right.push(fresh.clone(), of_fresh);
+            self.left.push(name("left", step), block, error);
             self.steps += 1;
+            self.right.push(name("right", self.steps), fresh.clone(), of_fresh);
             if self.is_last(fresh.cols()) {
                 self.tell(session, progress, None);
                 break;
@@ -118,7 +152,7 @@ impl Growth<'_> {
             let coupling = &coefficients[known * fresh.cols()..];
             let is_exhausted = beyond.cols() == 0;
             let is_too_large = known + beyond.cols().max(1) > self.sizes.kept;
-            let is_looked_at = self.is_looked_for() && known >= self.least() && checks.is_due(self.steps);
+            let is_looked_at = self.is_looked_for() && known >= self.least() && self.checks.is_due(self.steps);
             let mut worst = None;
             if is_looked_at || is_too_large {
                 let rotations = self.projected.decompose(self.right.columns())?;
@@ -136,17 +170,18 @@ impl Growth<'_> {
                         self.tell(session, progress, worst);
                         return Ok(rotations);
                     }
-                    checks.note(self.steps, found, self.options.tolerance.unwrap_or(0.0));
+                    self.checks.note(self.steps, found, self.options.tolerance.unwrap_or(0.0));
                 }
                 if is_too_large {
                     self.restart(session, &rotations)?;
                 }
             }
             self.tell(session, progress, worst);
-            (next, error) = (beyond, of_beyond);
+            next = Next { block: beyond, error: of_beyond, step: self.steps };
             if is_exhausted {
                 let random = self.draw(session)?;
-                Split { fresh: next, error, .. } = self.images(session, random)?;
+                let Split { fresh, error, .. } = self.images(session, random)?;
+                next = Next { block: fresh, error, ..next };
             }
         }
         Ok(self.projected.decompose(self.right.columns())?)
@@ -227,9 +262,9 @@ impl Growth<'_> {
         let of = rotations.singular_values.len();
         let count = Sizes::restart(of, self.options.rank);
         let small = Rotations::first(&rotations.left, of, count);
-        self.left = self.left.rotated(session, &small, count)?;
+        self.left = self.left.rotated(session, name("left-best", self.steps), &small, count)?;
         let small = Rotations::first(&rotations.right, of, count);
-        self.right = self.right.rotated(session, &small, count)?;
+        self.right = self.right.rotated(session, name("right-best", self.steps), &small, count)?;
         self.projected.restart(&rotations.singular_values[..count]);
         Ok(())
     }
@@ -240,6 +275,11 @@ impl Growth<'_> {
             progress(self.steps, of, worst);
         }
     }
+}
+
+/// What a block is called that a step made.
+fn name(kind: &str, step: usize) -> String {
+    format!("{kind}-{step}")
 }
 
 /// The worst residual of the wanted triplets, relative to their own σ; infinite if there are fewer.

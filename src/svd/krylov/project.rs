@@ -1,10 +1,12 @@
 //! The matrix between the two bases.
 
+use serde::{Deserialize, Serialize};
+
 use crate::kernel::factor::FactorError;
 use crate::kernel::small::{SmallSvd, small_svd};
 
 /// `T` of `MᵀU = V·T`, a column for each column of U.
-#[derive(Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Projected {
     /// Column after column; what is missing at the end of a column is zero.
     columns: Vec<Vec<f64>>,

@@ -1,0 +1,196 @@
+//! The state of a piece of work, between two steps.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use bincode::Options as _;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::manifest::Record;
+use super::notice::CheckpointError;
+use super::piece::Piece;
+use super::store::Store;
+use super::watch::{Watch, Work};
+use crate::engine::parcel::Whole;
+use crate::engine::{EngineError, Session, Shard};
+use crate::graph::Tiling;
+
+/// One worker's part in keeping the state of a piece of work. All workers must ask for the same, in the same order.
+pub struct Journal {
+    work: Option<Work>,
+    label: String,
+    /// The panels of the last checkpoint: those need not be written again.
+    written: HashSet<String>,
+}
+
+/// All that a piece of work needs to go on.
+pub struct State<'a, N> {
+    /// All that is no panel: the same on every worker.
+    pub numbers: N,
+    /// This worker's rows of the panels, each with a name that no other panel of this work ever has.
+    pub panels: Vec<(String, &'a Shard)>,
+}
+
+/// What was found of a piece of work, on every worker.
+pub(super) struct Found<N> {
+    pub(super) numbers: N,
+    pub(super) names: Vec<String>,
+    pub(super) panels: Vec<Shard>,
+}
+
+impl Journal {
+    /// The journal of the work that is watched; `label` says what is asked for.
+    pub fn new<P: ?Sized>(watch: &Watch<P>, label: impl Into<String>) -> Self {
+        let work = watch.work().cloned();
+        if let Some(work) = &work {
+            work.keeper.interrupt().hold();
+        }
+        Self { work, label: label.into(), written: HashSet::new() }
+    }
+
+    /// The state to go on from, if there is one: its numbers and this worker's rows of its panels.
+    pub fn resume<N: DeserializeOwned>(
+        &mut self,
+        session: &mut Session<'_>,
+    ) -> Result<Option<(N, Vec<Shard>)>, EngineError> {
+        let Some(work) = self.work.as_ref().filter(|work| work.keeper.is_resuming()) else { return Ok(None) };
+        let Some(Found { numbers, names, panels }) = find(work, session, &self.label, false)? else { return Ok(None) };
+        self.written = names.into_iter().collect();
+        Ok(Some((numbers, panels)))
+    }
+
+    /// Keeps the state if it is time to, on all workers alike. Ends the work with [`EngineError::Interrupted`] if somebody
+    /// asked for that.
+    pub fn keep<'a, N: Serialize>(
+        &mut self,
+        session: &mut Session<'_>,
+        state: impl FnOnce() -> State<'a, N>,
+    ) -> Result<(), EngineError> {
+        let Some(work) = self.work.clone() else { return Ok(()) };
+        let keeper = &work.keeper;
+        let is_first = session.worker() == 0;
+        // The first worker has the clock; every process may be asked to end.
+        let own = [is_first && keeper.is_due(), keeper.interrupt().is_asked()];
+        let [is_due, is_interrupted] = session.any(own)?;
+        if keeper.is_writing() && (is_due || is_interrupted) {
+            let is_kept = self.write(session, state())?;
+            if is_interrupted && !is_kept {
+                return Err(EngineError::Checkpoint { reason: "the state could not be kept".into() });
+            }
+        }
+        if is_interrupted { Err(work.interrupted()) } else { Ok(()) }
+    }
+
+    /// Writes a checkpoint; false, on all workers, if that failed.
+    fn write<N: Serialize>(
+        &mut self,
+        session: &mut Session<'_>,
+        State { numbers, panels }: State<'_, N>,
+    ) -> Result<bool, EngineError> {
+        let Some(work) = &self.work else { return Ok(true) };
+        let (start, is_first) = (Instant::now(), session.worker() == 0);
+        let mut pieces = Ok(Vec::with_capacity(panels.len()));
+        for (name, panel) in &panels {
+            // One panel after the other, so that no more than one is there as a whole.
+            let whole = match self.written.contains(name) {
+                true => None,
+                false => Some(session.gathered(panel)?),
+            };
+            if is_first && let (Ok(written), Some(store)) = (&mut pieces, work.keeper.store()) {
+                match piece(work, &store, name, whole.as_deref()) {
+                    Ok(piece) => written.push(piece),
+                    Err(error) => pieces = Err(error),
+                }
+            }
+        }
+        let mut outcome = Ok(());
+        if is_first {
+            let written = work.keeper.commit(start, |store| {
+                let (label, panels) = (self.label.clone(), pieces?);
+                let numbers = work.write_numbers(store, &numbers)?;
+                Ok(Record { work: work.number, label, is_finished: false, numbers, panels })
+            });
+            outcome = work.note(written);
+        }
+        let [is_lost] = session.any([outcome.is_err()])?;
+        if !is_lost {
+            self.written = panels.into_iter().map(|(name, _)| name).collect();
+        }
+        Ok(!is_lost)
+    }
+}
+
+/// The piece of a panel: a new one, if the panel is there, or the one of the last checkpoint.
+fn piece(work: &Work, store: &Store, name: &str, panel: Option<&Whole>) -> Result<Piece, CheckpointError> {
+    let file = format!("{}-{name}", work.number);
+    let Some(whole) = panel else {
+        let known = store.record(work.number).and_then(|record| record.panels.iter().find(|piece| piece.file == file));
+        return known.cloned().ok_or_else(|| store.lost(&file));
+    };
+    let row_bytes = whole.cols * size_of::<f32>();
+    let tile_rows = Tiling::new(whole.total_rows).tile_rows();
+    store.write(&file, (whole.total_rows, row_bytes), tile_rows, |writer| {
+        whole.rows_in_order().try_for_each(|row| writer.push(bytemuck::cast_slice(row)))
+    })
+}
+
+/// What the first worker tells the others before the panels come.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    numbers: Vec<u8>,
+    /// The name, rows and columns of every panel.
+    panels: Vec<(String, usize, usize)>,
+}
+
+/// Reads what there is of a piece of work, on the first worker, and brings it to all.
+pub(super) fn find<N: DeserializeOwned>(
+    work: &Work,
+    session: &mut Session<'_>,
+    label: &str,
+    is_finished: bool,
+) -> Result<Option<Found<N>>, EngineError> {
+    let failed = |error: CheckpointError| EngineError::Checkpoint { reason: error.to_string() };
+    // The first worker holds on to it while the others take their parts.
+    let store = if session.worker() == 0 { work.keeper.store() } else { None };
+    let record = store.as_ref().and_then(|store| work.record(store, label, is_finished));
+    let known = store.zip(record);
+    let mut header = Vec::new();
+    if let Some((store, record)) = &known {
+        let name = |piece: &Piece| piece.file.trim_start_matches(char::is_numeric)[1..].to_owned();
+        let panels = record.panels.iter().map(|piece| (name(piece), piece.rows as usize, piece.columns()));
+        header = encode(&Header { numbers: store.read(&record.numbers).map_err(failed)?, panels: panels.collect() });
+    }
+    let header = session.spread_bytes(&header)?;
+    let parts = decode::<Header>(&header).and_then(|Header { numbers, panels }| Some((decode(&numbers)?, panels)));
+    let Some((numbers, headings)) = parts else {
+        if known.is_some() {
+            work.is_other();
+        }
+        return Ok(None);
+    };
+    let (mut names, mut panels) = (Vec::new(), Vec::new());
+    for (place, (name, rows, cols)) in headings.into_iter().enumerate() {
+        let entries = match &known {
+            Some((store, record)) => store.read_panel(&record.panels[place]).map_err(failed)?,
+            None => Vec::new(),
+        };
+        panels.push(session.spread(rows, cols, &entries)?);
+        names.push(name);
+    }
+    Ok(Some(Found { numbers, names, panels }))
+}
+
+fn coding() -> impl bincode::Options {
+    bincode::DefaultOptions::new().with_fixint_encoding()
+}
+
+/// Numbers as bytes, with all their bits.
+pub(super) fn encode(numbers: &impl Serialize) -> Vec<u8> {
+    coding().serialize(numbers).expect("numbers in memory are plain data")
+}
+
+/// The numbers of some bytes, if they are of that kind.
+fn decode<N: DeserializeOwned>(bytes: &[u8]) -> Option<N> {
+    coding().with_limit(bytes.len() as u64).deserialize(bytes).ok()
+}

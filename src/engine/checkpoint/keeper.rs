@@ -1,0 +1,141 @@
+//! When a checkpoint is due, and who writes it.
+
+use std::fmt::{self, Debug, Formatter};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::interrupt::Interrupt;
+use super::manifest::{Identity, Record};
+use super::notice::{CheckpointError, Notice};
+use super::store::Store;
+use super::watch::{Watch, Work};
+
+/// Work that took less is done again rather than written down.
+const WORTH_KEEPING: Duration = Duration::from_secs(1);
+/// Checkpoints may take one part in so many of the time.
+const SHARE: u32 = 20;
+
+/// Where checkpoints are, and how often there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rhythm {
+    /// The time from one to the next; `None` where there are none.
+    pub every: Option<Duration>,
+    /// Whether to go on from the newest.
+    pub resume: bool,
+}
+
+/// Keeps what a run finds, and ends the run when it is asked to.
+pub struct Keeper {
+    rhythm: Rhythm,
+    /// Where the first worker is.
+    store: Option<Mutex<Store>>,
+    interrupt: Interrupt,
+    clock: Mutex<Clock>,
+    /// How many pieces of work there were.
+    works: AtomicUsize,
+    tell: Box<Tell>,
+}
+
+type Tell = dyn Fn(Notice) + Send + Sync;
+
+struct Clock {
+    last: Instant,
+    /// How long the last one took.
+    took: Duration,
+}
+
+impl Keeper {
+    /// The keeper of a run that keeps its checkpoints in `folder`; `tell` is told what a person should know. Every process of
+    /// a run has one; the one with the first worker gives a folder.
+    pub fn new(
+        folder: Option<&Path>,
+        run: Identity,
+        rhythm: Rhythm,
+        interrupt: Interrupt,
+        tell: impl Fn(Notice) + Send + Sync + 'static,
+    ) -> Result<Arc<Self>, CheckpointError> {
+        let is_used = rhythm.every.is_some() || rhythm.resume;
+        let open = |folder: &Path| Store::open(folder, run, rhythm.resume, &tell).map(Mutex::new);
+        let store = folder.filter(|_| is_used).map(open).transpose()?;
+        Ok(Arc::new(Self {
+            rhythm,
+            store,
+            interrupt,
+            clock: Mutex::new(Clock { last: Instant::now(), took: Duration::ZERO }),
+            works: AtomicUsize::new(0),
+            tell: Box::new(tell),
+        }))
+    }
+
+    /// Watches the next piece of work of the run. All processes must ask in the same order.
+    pub fn watch<P: ?Sized>(self: &Arc<Self>, progress: Arc<P>) -> Watch<P> {
+        let number = self.works.fetch_add(1, Ordering::Relaxed);
+        Watch::kept(progress, Work { keeper: self.clone(), number })
+    }
+
+    /// Removes all checkpoints: the run is over, and its results are written.
+    pub fn finish(&self) {
+        if let Some(mut store) = self.store() {
+            store.remove();
+        }
+    }
+
+    /// What was asked of the run from outside.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    pub(super) fn is_resuming(&self) -> bool {
+        self.rhythm.resume
+    }
+
+    pub(super) fn tell(&self, notice: Notice) {
+        (self.tell)(notice);
+    }
+
+    /// The checkpoints, where they are and if they are wanted.
+    pub(super) fn store(&self) -> Option<MutexGuard<'_, Store>> {
+        // A store is whole between any two of its steps.
+        Some(self.store.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether what is found is written down at all.
+    pub(super) fn is_writing(&self) -> bool {
+        self.rhythm.every.is_some()
+    }
+
+    /// Whether it is time for a checkpoint.
+    pub(super) fn is_due(&self) -> bool {
+        let clock = self.clock();
+        self.rhythm.every.is_some_and(|every| clock.last.elapsed() >= every.max(SHARE * clock.took))
+    }
+
+    /// Whether work that has just been finished is worth a checkpoint.
+    pub(super) fn is_worth_it(&self) -> bool {
+        self.rhythm.every.is_some_and(|every| self.clock().last.elapsed() >= every.min(WORTH_KEEPING))
+    }
+
+    /// Makes a checkpoint, begun at `start`, of what `write` writes; the clock starts again even if that fails.
+    pub(super) fn commit(
+        &self,
+        start: Instant,
+        write: impl FnOnce(&Store) -> Result<Record, CheckpointError>,
+    ) -> Result<(), CheckpointError> {
+        let Some(mut store) = self.store() else { return Ok(()) };
+        let written = write(&store).and_then(|record| store.commit(record));
+        *self.clock() = Clock { last: Instant::now(), took: start.elapsed() };
+        written
+    }
+
+    fn clock(&self) -> MutexGuard<'_, Clock> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Debug for Keeper {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").field("rhythm", &self.rhythm).field("store", &self.store).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,167 @@
+//! What a checkpoint says: which run it is of, what that had found, and the files that hold it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::piece::Piece;
+
+/// The version of the form of manifests and pieces.
+const FORMAT: u32 = 1;
+
+/// What tells runs that give other results apart: every setting by its name, and the data.
+pub type Identity = BTreeMap<String, String>;
+
+/// A checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    format: u32,
+    /// Of all the rest.
+    checksum: u32,
+    pub(super) number: u64,
+    pub(super) run: Identity,
+    /// At most one a piece of work.
+    pub(super) records: Vec<Record>,
+}
+
+/// What there is of a piece of work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Which one of the run, from 0.
+    pub(super) work: usize,
+    /// What is asked for; nothing else is taken for it.
+    pub(super) label: String,
+    /// Whether it is the answer, or a state on the way to it.
+    pub(super) is_finished: bool,
+    /// All numbers that are no panel.
+    pub(super) numbers: Piece,
+    pub(super) panels: Vec<Piece>,
+}
+
+impl Record {
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        std::iter::once(&self.numbers).chain(&self.panels)
+    }
+}
+
+/// Why a text is no manifest.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ManifestError {
+    #[error("it is no manifest: {0}")]
+    Syntax(#[from] serde_json::Error),
+    #[error("its form has version {found}, and this program understands {FORMAT}")]
+    Format { found: u32 },
+    #[error("its checksum is wrong")]
+    Checksum,
+    #[error("the pieces that it names make no sense")]
+    Pieces,
+}
+
+impl Manifest {
+    pub(super) fn new(number: u64, run: Identity, records: Vec<Record>) -> Self {
+        let mut manifest = Self { format: FORMAT, checksum: 0, number, run, records };
+        manifest.checksum = manifest.sum();
+        manifest
+    }
+
+    /// The checksum that it should have. What serde writes depends on the content alone.
+    fn sum(&self) -> u32 {
+        crc32fast::hash(Self { checksum: 0, ..self.clone() }.text().as_bytes())
+    }
+
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a manifest is plain data") + "\n"
+    }
+
+    pub(super) fn parse(text: &[u8]) -> Result<Self, ManifestError> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            format: u32,
+        }
+        let Versioned { format } = serde_json::from_slice(text)?;
+        if format != FORMAT {
+            return Err(ManifestError::Format { found: format });
+        }
+        let manifest: Self = serde_json::from_slice(text)?;
+        if manifest.sum() != manifest.checksum {
+            return Err(ManifestError::Checksum);
+        }
+        let mut works = BTreeSet::new();
+        let is_sound =
+            manifest.records.iter().all(|record| works.insert(record.work) && record.pieces().all(Piece::is_sound));
+        if is_sound { Ok(manifest) } else { Err(ManifestError::Pieces) }
+    }
+
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.records.iter().flat_map(Record::pieces)
+    }
+}
+
+/// What differs between two runs, for people.
+pub(super) fn differences(was: &Identity, is: &Identity) -> Vec<String> {
+    let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    let value = |run: &Identity, name: &String| run.get(name).map_or("not set".to_owned(), Clone::clone);
+    let differing = names.into_iter().filter(|name| was.get(*name) != is.get(*name));
+    differing.map(|name| format!("{name} was {} and is {}", value(was, name), value(is, name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn manifest() -> Manifest {
+        let piece = |file: &str, rows, checksums: usize| Piece {
+            file: file.into(),
+            rows,
+            row_bytes: 12,
+            tile_rows: 4,
+            checksums: (0..checksums as u32).collect(),
+        };
+        let panels = vec![piece("0-left-0", 8, 2), piece("0-left-1", 9, 3)];
+        let record =
+            Record { work: 0, label: "krylov".into(), is_finished: false, numbers: piece("0-numbers-7", 1, 1), panels };
+        Manifest::new(7, BTreeMap::from([("seed".into(), "1".into())]), vec![record])
+    }
+
+    #[test]
+    fn it_comes_back_as_it_was() {
+        assert_eq!(Manifest::parse(manifest().text().as_bytes()).unwrap(), manifest());
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let run = |entries: &[(&str, &str)]| entries.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let (was, is): (Identity, Identity) =
+            (run(&[("seed", "1"), ("rank", "4")]), run(&[("seed", "2"), ("rank", "4")]));
+        assert_eq!(differences(&was, &is), ["seed was 1 and is 2"]);
+        assert_eq!(differences(&was, &run(&[("seed", "1")])), ["rank was 4 and is not set"]);
+        assert!(differences(&was, &was).is_empty());
+    }
+
+    #[test]
+    fn two_records_of_one_work_make_no_sense() {
+        let one = manifest();
+        let records = [&one.records[..], &one.records[..]].concat();
+        let both = Manifest::new(1, one.run, records);
+        assert!(matches!(Manifest::parse(both.text().as_bytes()), Err(ManifestError::Pieces)));
+    }
+
+    proptest! {
+        /// A changed byte is found, unless it changes nothing that is said.
+        #[test]
+        fn a_changed_byte_is_an_error_or_says_the_same(place in 0usize..2000, flip in 1u8..=255) {
+            let mut text = manifest().text().into_bytes();
+            let place = place % text.len();
+            text[place] ^= flip;
+            if let Ok(read) = Manifest::parse(&text) {
+                prop_assert_eq!(read, manifest());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_no_reason_to_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Manifest::parse(&bytes);
+        }
+    }
+}

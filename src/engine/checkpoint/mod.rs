@@ -1,0 +1,36 @@
+//! Checkpoints: what a run has found so far, on the disk, so that another run can go on from there.
+//!
+//! A run does one piece of work after the other: a decomposition, a training. A [`Watch`] stands by each. What a finished
+//! one found is an [`Answer`], and is read instead of found again. One on its way writes its state into a [`Journal`] between
+//! two steps, and all workers go on from it. The [`Keeper`] of the run knows when it is time, and whether somebody asked
+//! the run to end; it decides for all workers. Only the first worker touches the disk; the others get what it read
+//! through the dataflow, so that a run can go on with any number of workers.
+//!
+//! # On the disk
+//!
+//! ```text
+//! checkpoint/000007.json    what the run had found, and the pieces that hold it, with their checksums
+//! checkpoint/000008.json    the same a little later
+//! checkpoint/pieces/…       panels, row after row, and the numbers beside them
+//! ```
+//!
+//! A piece never changes, so that checkpoints share those that they have in common. Every file is written beside its place,
+//! brought to the disk, and then renamed; a checkpoint takes its name after its pieces. The two newest are kept. Panels
+//! are 32-bit and all other numbers 64-bit little-endian floats, so all come back with the same bits.
+
+mod interrupt;
+mod journal;
+mod keeper;
+mod manifest;
+mod notice;
+mod piece;
+mod store;
+mod watch;
+
+pub use interrupt::Interrupt;
+pub use journal::{Journal, State};
+pub use keeper::{Keeper, Rhythm};
+pub use manifest::Identity;
+pub use notice::{CheckpointError, Notice};
+pub use store::{Store, is_there};
+pub use watch::{Answer, Watch};

@@ -1,0 +1,177 @@
+//! Who stands by a piece of work.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::journal::{self, Found};
+use super::keeper::Keeper;
+use super::manifest::Record;
+use super::notice::{CheckpointError, Notice};
+use super::piece::Piece;
+use super::store::Store;
+use crate::engine::{Cluster, EngineError, run};
+use crate::graph::Tiling;
+use crate::matrix::Dense;
+
+/// Stands by one piece of work: is told how far it is, and keeps what it finds. Where nothing is kept it costs nothing.
+pub struct Watch<P: ?Sized> {
+    progress: Arc<P>,
+    work: Option<Work>,
+}
+
+/// One piece of work of a run.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub(super) keeper: Arc<Keeper>,
+    /// Which one of the run, from 0.
+    pub(super) number: usize,
+}
+
+/// What a piece of work finds: some numbers, and matrices.
+pub trait Answer: Sized {
+    /// All that is no matrix.
+    type Numbers: Serialize + DeserializeOwned + Send + 'static;
+
+    /// All that is no matrix.
+    fn numbers(&self) -> Self::Numbers;
+
+    /// The matrices.
+    fn panels(&self) -> Vec<&Dense>;
+
+    /// The answer of these parts; `None` if they do not fit each other.
+    fn from_parts(numbers: Self::Numbers, panels: Vec<Dense>) -> Option<Self>;
+}
+
+impl<P: ?Sized> Clone for Watch<P> {
+    fn clone(&self) -> Self {
+        Self { progress: self.progress.clone(), work: self.work.clone() }
+    }
+}
+
+impl<P: ?Sized> Watch<P> {
+    /// Only tells how far the work is.
+    pub fn new(progress: Arc<P>) -> Self {
+        Self { progress, work: None }
+    }
+
+    pub(super) fn kept(progress: Arc<P>, work: Work) -> Self {
+        Self { progress, work: Some(work) }
+    }
+
+    /// Whom to tell how far the work is.
+    pub fn progress(&self) -> &P {
+        &self.progress
+    }
+
+    pub(super) fn work(&self) -> Option<&Work> {
+        self.work.as_ref()
+    }
+
+    /// The answer of `work`: the one that was kept, if there is one, or else the one that it finds now, which is kept.
+    /// `label` says what is asked for.
+    pub fn once<A: Answer, E: From<EngineError>>(
+        &self,
+        label: &str,
+        cluster: Cluster,
+        work: impl FnOnce() -> Result<A, E>,
+    ) -> Result<A, E> {
+        let Some(watched) = &self.work else { return work() };
+        if let Some(answer) = watched.recall(label, cluster)? {
+            return Ok(answer);
+        }
+        let answer = work()?;
+        watched.finish(label, &answer)?;
+        Ok(answer)
+    }
+}
+
+impl Work {
+    /// The record of this work with this label, if there is one that is finished or not, as asked.
+    pub(super) fn record(&self, store: &Store, label: &str, is_finished: bool) -> Option<Record> {
+        let record = store.record(self.number).filter(|record| record.is_finished == is_finished)?;
+        if record.label != label {
+            self.is_other();
+            return None;
+        }
+        Some(record.clone())
+    }
+
+    /// Tells that what was found is not of this work.
+    pub(super) fn is_other(&self) {
+        self.keeper.tell(Notice::OtherWork { work: self.number });
+    }
+
+    /// The answer that was kept.
+    fn recall<A: Answer>(&self, label: &str, cluster: Cluster) -> Result<Option<A>, EngineError> {
+        if !self.keeper.is_resuming() {
+            return Ok(None);
+        }
+        let (work, label) = (self.clone(), label.to_owned());
+        let parts = run(cluster, Vec::new(), move |session| {
+            let Some(Found { numbers, panels, .. }) = journal::find::<A::Numbers>(&work, session, &label, true)? else {
+                return Ok(None);
+            };
+            let panels = panels.iter().map(|panel| session.collect(panel)).collect::<Result<Option<Vec<_>>, _>>()?;
+            Ok::<_, EngineError>(panels.map(|panels| (numbers, panels)))
+        })?;
+        let Some((numbers, panels)) = parts else { return Ok(None) };
+        let answer = A::from_parts(numbers, panels);
+        if answer.is_none() {
+            self.is_other();
+        }
+        Ok(answer)
+    }
+
+    /// Keeps what was found, if it took long enough; ends the run if somebody asked for that meanwhile.
+    fn finish<A: Answer>(&self, label: &str, answer: &A) -> Result<(), EngineError> {
+        let is_interrupted = self.keeper.interrupt().release();
+        if self.keeper.is_worth_it() || (is_interrupted && self.keeper.is_writing()) {
+            let written = self.keeper.commit(Instant::now(), |store| self.write(store, label, answer));
+            let noted = self.note(written);
+            if is_interrupted {
+                noted?;
+            }
+        }
+        if is_interrupted { Err(self.interrupted()) } else { Ok(()) }
+    }
+
+    fn write<A: Answer>(&self, store: &Store, label: &str, answer: &A) -> Result<Record, CheckpointError> {
+        let of_panel = |(place, panel): (usize, &&Dense)| {
+            let name = format!("{}-answer-{place}", self.number);
+            let tile_rows = Tiling::new(panel.rows()).tile_rows();
+            let row_bytes = panel.columns() * size_of::<f32>();
+            store.write(&name, (panel.rows(), row_bytes), tile_rows, |writer| {
+                (0..panel.rows()).try_for_each(|row| writer.push(bytemuck::cast_slice(panel.row(row))))
+            })
+        };
+        let panels = answer.panels().iter().enumerate().map(of_panel).collect::<Result<_, _>>()?;
+        let numbers = self.write_numbers(store, &answer.numbers())?;
+        Ok(Record { work: self.number, label: label.to_owned(), is_finished: true, numbers, panels })
+    }
+
+    /// Writes all that is no panel.
+    pub(super) fn write_numbers(&self, store: &Store, numbers: &impl Serialize) -> Result<Piece, CheckpointError> {
+        let bytes = journal::encode(numbers);
+        // Other than panels these change from checkpoint to checkpoint.
+        let name = format!("{}-numbers-{}", self.number, store.next_number());
+        store.write(&name, (1, bytes.len()), 1, |writer| writer.push(&bytes))
+    }
+
+    /// Tells of a checkpoint that could not be written. It is an error only where the run ends with it.
+    pub(super) fn note(&self, written: Result<(), CheckpointError>) -> Result<(), EngineError> {
+        written.map_err(|error| {
+            let reason = error.to_string();
+            self.keeper.tell(Notice::NotKept { reason: reason.clone() });
+            EngineError::Checkpoint { reason }
+        })
+    }
+
+    /// Notes that the run ends because it was asked to.
+    pub(super) fn interrupted(&self) -> EngineError {
+        self.keeper.interrupt().meet();
+        EngineError::Interrupted
+    }
+}
