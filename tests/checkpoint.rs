@@ -5,11 +5,12 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{data, folder, names, text, write_config};
+use support::{data, folder, names, write_config};
 
 /// What must be the same down to the last bit: every result, and the figures without times.
 #[derive(PartialEq)]
@@ -197,6 +198,7 @@ label_dropout = true
 dropout_copies = 1
 [network]
 epochs = [3]
+learning_rates = [0.01]
 batch = 256
 "#;
 
@@ -215,5 +217,212 @@ fn every_way_to_decompose_goes_on_where_it_was() {
         &["--set=embedding.rank=best"],
     ] {
         assert_survives_kills(&[&["--config=demo"], choice].concat(), pauses(6, 150));
+    }
+}
+
+/// Embedding, features, closed forms and a network, for two seeds.
+#[test]
+fn classifying_goes_on_where_it_was() {
+    assert_survives_kills(&["--config=nodes.toml"], pauses(12, 250));
+}
+
+#[test]
+fn real_data_goes_on_where_it_was() {
+    let Some(data) = data() else { return };
+    let data = format!("--data={}", data.display());
+    for (config, kills, most) in [("ppi", 4, 150), ("ddi", 4, 3000), ("cora-dropout", 4, 1000)] {
+        assert_survives_kills(&[&data, "--config", config], pauses(kills, most));
+    }
+}
+
+/// A run that takes long enough to be interrupted in the middle of a decomposition.
+const LONG: &[&str] = &[
+    "--config=demo",
+    "--set=embedding.rank=64",
+    "--set=embedding.method=subspace",
+    "--set=embedding.tolerance=1e-9",
+    "--set=embedding.iterations=30",
+];
+
+fn long() -> &'static Results {
+    static RESULTS: OnceLock<Results> = OnceLock::new();
+    RESULTS.get_or_init(|| uninterrupted(LONG))
+}
+
+#[test]
+fn an_interrupt_ends_the_step_and_leaves_a_checkpoint() {
+    let expected = long();
+    for (workers, signal) in [(1, "INT"), (2, "TERM"), (3, "INT")] {
+        let own = folder();
+        let mut run = Run::start(own.path(), workers, &[LONG, &[OFTEN]].concat());
+        wait_for_checkpoint(&mut run, own.path(), 2);
+        run.signal(signal);
+        let (status, said) = run.end();
+        assert_eq!(status.code(), Some(130), "{said}");
+        assert_eq!(said, "interrupted: to go on from the checkpoint, give the same command and --resume\n");
+        assert_eq!(names(&own.path().join("out")), ["checkpoint"], "no result that looks whole");
+        let said = Run::start(own.path(), 4 - workers, &[LONG, &["--resume"]].concat()).end_well();
+        assert!(said.starts_with("note: resumed from out/checkpoint/") && said.lines().count() == 1, "{said}");
+        expected.assert_same(&Results::of(own.path()), &format!("{workers} workers, {signal}"));
+    }
+}
+
+/// Without checkpoints an interrupt ends the run all the same, and leaves nothing.
+#[test]
+fn an_interrupt_without_checkpoints_leaves_nothing() {
+    let own = folder();
+    let run = Run::start(own.path(), 2, &[LONG, &["--checkpoint=off"]].concat());
+    sleep(Duration::from_millis(250));
+    run.signal("TERM");
+    let (status, said) = run.end();
+    assert_eq!((status.code(), said.as_str()), (Some(130), "interrupted\n"));
+    assert_eq!(names(&own.path().join("out")), [""; 0]);
+}
+
+/// While data is read there is nothing to keep, and nobody waits for it.
+#[test]
+fn an_interrupt_while_loading_ends_at_once() {
+    let own = folder();
+    let run = Run::start(own.path(), 1, &["--set=dataset=rmat-20"]);
+    sleep(Duration::from_millis(300));
+    run.signal("INT");
+    let asked = Instant::now();
+    let (status, said) = run.end();
+    assert_eq!((status.code(), said.as_str()), (Some(130), "interrupted\n"));
+    assert!(asked.elapsed() < Duration::from_secs(2));
+}
+
+/// A folder with two checkpoints of an interrupted run, and what an uninterrupted one gives.
+fn interrupted() -> (tempfile::TempDir, &'static Results) {
+    let own = folder();
+    let mut run = Run::start(own.path(), 2, &[LONG, &[OFTEN]].concat());
+    wait_for_checkpoint(&mut run, own.path(), 4);
+    drop(run);
+    assert_eq!(checkpoints(own.path()).len(), 2);
+    (own, long())
+}
+
+#[test]
+fn of_a_damaged_checkpoint_the_one_before_is_used() {
+    let (own, expected) = interrupted();
+    let newest = checkpoints(own.path()).pop().unwrap();
+    let manifest: Value = serde_json::from_slice(&fs::read(&newest).unwrap()).unwrap();
+    let piece = manifest["records"][0]["panels"][0]["file"].as_str().unwrap();
+    let piece = own.path().join("out/checkpoint/pieces").join(piece);
+    let flip = |path: &Path| {
+        let mut bytes = fs::read(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+        fs::write(path, bytes).unwrap();
+    };
+    let cut = |path: &Path| {
+        let bytes = fs::read(path).unwrap();
+        fs::write(path, &bytes[..bytes.len() / 3]).unwrap();
+    };
+    let remove = |path: &Path| fs::remove_file(path).unwrap();
+    let damages: [(&str, &dyn Fn(&Path)); 3] = [("flip", &flip), ("cut", &cut), ("remove", &remove)];
+    for path in [&newest, &piece] {
+        for (name, damage) in damages.iter().filter(|(name, _)| path == &piece || *name != "remove") {
+            let copy = folder();
+            copy_folder(own.path(), copy.path());
+            damage(&copy.path().join(path.strip_prefix(own.path()).unwrap()));
+            let said = Run::start(copy.path(), 2, &[LONG, &["--resume"]].concat()).end_well();
+            let lines: Vec<&str> = said.lines().collect();
+            let shown = newest.strip_prefix(own.path()).unwrap().display().to_string();
+            assert!(lines[0].starts_with(&format!("note: the checkpoint {shown} cannot be used")), "{name}: {said}");
+            assert!(lines[1].starts_with("note: resumed from out/checkpoint/"), "{name}: {said}");
+            expected.assert_same(&Results::of(copy.path()), name);
+        }
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for name in names(from) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        match from.is_dir() {
+            true => copy_folder(&from, &to),
+            false => fs::write(to, fs::read(from).unwrap()).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_of_another_run_is_refused_by_name() {
+    let (own, expected) = interrupted();
+    for (more, word) in [
+        (&["--set=embedding.rank=63"][..], "embedding.rank was 64 and is 63"),
+        (&["--seed=2"], "seed was 1 and is 2"),
+        (&["--set=dataset=rmat-10"], "the data was 5000 nodes"),
+    ] {
+        let (status, said) = Run::start(own.path(), 2, &[LONG, &["--resume"], more].concat()).end();
+        assert_eq!(status.code(), Some(2), "{said}");
+        assert!(said.contains("is one of another run") && said.contains(word), "{said}");
+    }
+    let said =
+        Run::start(own.path(), 1, &[LONG, &["--resume", "--set=evaluate.metrics=[\"auc\"]"]].concat()).end_well();
+    assert!(said.contains("resumed"), "what is measured may change: {said}");
+    assert!(expected.0.iter().zip(Results::of(own.path()).0).all(|(a, b)| a.0 == "metrics.json" || *a == b));
+}
+
+#[test]
+fn without_resume_a_run_starts_anew_and_says_so() {
+    let (own, expected) = interrupted();
+    let said = Run::start(own.path(), 2, LONG).end_well();
+    assert!(said.contains("give --resume") && said.lines().count() == 1, "{said}");
+    expected.assert_same(&Results::of(own.path()), "a new start");
+    let said = Run::start(own.path(), 2, &["--resume"]).end_well();
+    assert!(said.contains("nothing to resume in out/checkpoint"), "{said}");
+}
+
+/// A file is where the folder of checkpoints should be: the run goes on without, and says so once or as often as it tried.
+#[test]
+fn checkpoints_that_cannot_be_written_do_not_end_a_run() {
+    let own = folder();
+    fs::create_dir_all(own.path().join("out/checkpoint")).unwrap();
+    fs::write(own.path().join("out/checkpoint/pieces"), "in the way").unwrap();
+    let arguments = ["--set=embedding.iterations=2", OFTEN];
+    let said = Run::start(own.path(), 2, &arguments).end_well();
+    let first = said.lines().next().unwrap();
+    for word in ["note: cannot write the checkpoint out/checkpoint/pieces/", "--checkpoint off", "--out"] {
+        assert!(first.contains(word), "{said}");
+    }
+    assert_eq!(said.lines().count(), 1, "once is enough: {said}");
+    // At an interrupt it is an error: what was found is lost.
+    let run = Run::start(own.path(), 2, LONG);
+    sleep(Duration::from_millis(300));
+    run.signal("INT");
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write the checkpoint"), "{said}");
+}
+
+/// A disk that is full in the middle: the checkpoint before stays, and the run goes on.
+#[test]
+fn a_full_disk_leaves_the_checkpoint_before() {
+    let own = folder();
+    let out = own.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=7m", "tmpfs"]).arg(&out).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        println!("no small disk can be mounted here: skipped");
+        return;
+    }
+    let _unmount = Unmount(&out);
+    let arguments =
+        ["--set=embedding.rank=64", "--set=embedding.tolerance=1e-5", "--set=embedding.iterations=30", OFTEN];
+    let mut run = Run::start(own.path(), 2, &arguments);
+    wait_for_checkpoint(&mut run, own.path(), 1);
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(1), "the results do not fit either: {said}");
+    assert!(said.contains("note: cannot write the checkpoint out/checkpoint/pieces/"), "{said}");
+    assert!(!checkpoints(own.path()).is_empty(), "{said}");
+}
+
+struct Unmount<'a>(&'a Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
     }
 }

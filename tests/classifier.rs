@@ -528,7 +528,6 @@ fn means_of_many_nodes() {
 /// Catches rounding that is taken for a direction where rows do not differ, and features of another kind let in.
 #[test]
 fn features_that_cannot_be_reduced() {
-    let quiet = || Arc::new(|_: usize, _: usize, _: Option<f64>| ());
     let nodes = 130;
     let row = [0.1, 3.7, -12.3, 0.0];
     let same = Matrix::dense("X", Dense::new(nodes, 4, row.repeat(nodes)).unwrap()).unwrap();
@@ -536,7 +535,7 @@ fn features_that_cannot_be_reduced() {
         let options = svd::Options { method, ..svd::Options::of_rank(3) };
         for features in [&same, &Matrix::ones(nodes, 4), &Matrix::zero(nodes, 4)] {
             for cluster in CLUSTERS {
-                let error = features::reduce(features, &options, cluster, quiet());
+                let error = features::reduce(features, &options, cluster, Watch::default());
                 let error = error.map(|reduced| reduced.relative_residuals);
                 assert!(matches!(error, Err(FeatureError::Constant)), "{features} by {method:?}: {error:?}");
             }

@@ -74,21 +74,22 @@ impl Journal {
         let own = [is_first && keeper.is_due(), keeper.interrupt().is_asked()];
         let [is_due, is_interrupted] = session.any(own)?;
         if keeper.is_writing() && (is_due || is_interrupted) {
-            let is_kept = self.write(session, state())?;
-            if is_interrupted && !is_kept {
-                return Err(EngineError::Checkpoint { reason: "the state could not be kept".into() });
+            match self.write(session, state())? {
+                Err(error) if is_interrupted => return Err(error),
+                Err(error) if is_first => keeper.warn(&error),
+                _ => {}
             }
         }
         if is_interrupted { Err(work.interrupted()) } else { Ok(()) }
     }
 
-    /// Writes a checkpoint; false, on all workers, if that failed.
+    /// Writes a checkpoint. Whether that worked is known to all workers, and the reason to the first.
     fn write<N: Serialize>(
         &mut self,
         session: &mut Session<'_>,
         State { numbers, panels }: State<'_, N>,
-    ) -> Result<bool, EngineError> {
-        let Some(work) = &self.work else { return Ok(true) };
+    ) -> Result<Result<(), EngineError>, EngineError> {
+        let Some(work) = &self.work else { return Ok(Ok(())) };
         let (start, is_first) = (Instant::now(), session.worker() == 0);
         let mut pieces = Ok(Vec::with_capacity(panels.len()));
         for (name, panel) in &panels {
@@ -111,13 +112,15 @@ impl Journal {
                 let numbers = work.write_numbers(store, &numbers)?;
                 Ok(Record { work: work.number, label, is_finished: false, numbers, panels })
             });
-            outcome = work.note(written);
+            outcome = written.map_err(EngineError::from);
         }
         let [is_lost] = session.any([outcome.is_err()])?;
-        if !is_lost {
-            self.written = panels.into_iter().map(|(name, _)| name).collect();
+        if is_lost {
+            let elsewhere = || EngineError::Checkpoint { reason: "the first worker cannot write a checkpoint".into() };
+            return Ok(outcome.and_then(|()| Err(elsewhere())));
         }
-        Ok(!is_lost)
+        self.written = panels.into_iter().map(|(name, _)| name).collect();
+        Ok(Ok(()))
     }
 }
 
@@ -150,7 +153,6 @@ pub(super) fn find<N: DeserializeOwned>(
     label: &str,
     is_finished: bool,
 ) -> Result<Option<Found<N>>, EngineError> {
-    let failed = |error: CheckpointError| EngineError::Checkpoint { reason: error.to_string() };
     // The first worker holds on to it while the others take their parts.
     let store = if session.worker() == 0 { work.keeper.store() } else { None };
     let record = store.as_ref().and_then(|store| work.record(store, label, is_finished));
@@ -159,7 +161,7 @@ pub(super) fn find<N: DeserializeOwned>(
     if let Some((store, record)) = &known {
         let name = |piece: &Piece| piece.file.trim_start_matches(char::is_numeric)[1..].to_owned();
         let panels = record.panels.iter().map(|piece| (name(piece), piece.rows as usize, piece.columns()));
-        header = encode(&Header { numbers: store.read(&record.numbers).map_err(failed)?, panels: panels.collect() });
+        header = encode(&Header { numbers: store.read(&record.numbers)?, panels: panels.collect() });
     }
     let header = session.spread_bytes(&header)?;
     let parts = decode::<Header>(&header).and_then(|Header { numbers, panels }| Some((decode(&numbers)?, panels)));
@@ -172,7 +174,7 @@ pub(super) fn find<N: DeserializeOwned>(
     let (mut names, mut panels) = (Vec::new(), Vec::new());
     for (place, (name, rows, cols)) in headings.into_iter().enumerate() {
         let entries = match &known {
-            Some((store, record)) => store.read_panel(&record.panels[place]).map_err(failed)?,
+            Some((store, record)) => store.read_panel(&record.panels[place])?,
             None => Vec::new(),
         };
         panels.push(session.spread(rows, cols, &entries)?);

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Debug, Formatter};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use super::manifest::{Identity, Record};
 use super::notice::{CheckpointError, Notice};
 use super::store::Store;
 use super::watch::{Watch, Work};
+use crate::engine::EngineError;
 
 /// Work that took less is done again rather than written down.
 const WORTH_KEEPING: Duration = Duration::from_secs(1);
@@ -35,6 +36,7 @@ pub struct Keeper {
     clock: Mutex<Clock>,
     /// How many pieces of work there were.
     works: AtomicUsize,
+    has_warned: AtomicBool,
     tell: Box<Tell>,
 }
 
@@ -65,6 +67,7 @@ impl Keeper {
             interrupt,
             clock: Mutex::new(Clock { last: Instant::now(), took: Duration::ZERO }),
             works: AtomicUsize::new(0),
+            has_warned: AtomicBool::new(false),
             tell: Box::new(tell),
         }))
     }
@@ -95,6 +98,13 @@ impl Keeper {
         (self.tell)(notice);
     }
 
+    /// Tells, once, that checkpoints cannot be written. A run that goes on may still end well.
+    pub(super) fn warn(&self, error: &EngineError) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            self.tell(Notice::NotKept { reason: error.to_string() });
+        }
+    }
+
     /// The checkpoints, where they are and if they are wanted.
     pub(super) fn store(&self) -> Option<MutexGuard<'_, Store>> {
         // A store is whole between any two of its steps.
@@ -106,10 +116,11 @@ impl Keeper {
         self.rhythm.every.is_some()
     }
 
-    /// Whether it is time for a checkpoint.
+    /// Whether it is time for a checkpoint: at every step, where the time between two is nothing.
     pub(super) fn is_due(&self) -> bool {
         let clock = self.clock();
-        self.rhythm.every.is_some_and(|every| clock.last.elapsed() >= every.max(SHARE * clock.took))
+        let pause = |every: Duration| if every.is_zero() { every } else { every.max(SHARE * clock.took) };
+        self.rhythm.every.is_some_and(|every| clock.last.elapsed() >= pause(every))
     }
 
     /// Whether work that has just been finished is worth a checkpoint.

@@ -4,6 +4,8 @@ use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::path::PathBuf;
 
+use crate::engine::EngineError;
+
 /// Something that a person should know; the run goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -108,4 +110,11 @@ pub enum CheckpointError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl From<CheckpointError> for EngineError {
+    /// As text, since it travels between processes.
+    fn from(error: CheckpointError) -> Self {
+        Self::Checkpoint { reason: error.to_string() }
+    }
 }

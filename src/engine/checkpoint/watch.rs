@@ -114,7 +114,9 @@ impl Work {
             let Some(Found { numbers, panels, .. }) = journal::find::<A::Numbers>(&work, session, &label, true)? else {
                 return Ok(None);
             };
-            let panels = panels.iter().map(|panel| session.collect(panel)).collect::<Result<Option<Vec<_>>, _>>()?;
+            // All workers take part in every panel, and only some get it.
+            let panels = panels.iter().map(|panel| session.collect(panel)).collect::<Result<Vec<_>, _>>()?;
+            let panels: Option<Vec<_>> = panels.into_iter().collect();
             Ok::<_, EngineError>(panels.map(|panels| (numbers, panels)))
         })?;
         let Some((numbers, panels)) = parts else { return Ok(None) };
@@ -129,10 +131,10 @@ impl Work {
     fn finish<A: Answer>(&self, label: &str, answer: &A) -> Result<(), EngineError> {
         let is_interrupted = self.keeper.interrupt().release();
         if self.keeper.is_worth_it() || (is_interrupted && self.keeper.is_writing()) {
-            let written = self.keeper.commit(Instant::now(), |store| self.write(store, label, answer));
-            let noted = self.note(written);
-            if is_interrupted {
-                noted?;
+            match self.keeper.commit(Instant::now(), |store| self.write(store, label, answer)) {
+                Err(error) if is_interrupted => return Err(error.into()),
+                Err(error) => self.keeper.warn(&error.into()),
+                Ok(()) => {}
             }
         }
         if is_interrupted { Err(self.interrupted()) } else { Ok(()) }
@@ -158,15 +160,6 @@ impl Work {
         // Other than panels these change from checkpoint to checkpoint.
         let name = format!("{}-numbers-{}", self.number, store.next_number());
         store.write(&name, (1, bytes.len()), 1, |writer| writer.push(&bytes))
-    }
-
-    /// Tells of a checkpoint that could not be written. It is an error only where the run ends with it.
-    pub(super) fn note(&self, written: Result<(), CheckpointError>) -> Result<(), EngineError> {
-        written.map_err(|error| {
-            let reason = error.to_string();
-            self.keeper.tell(Notice::NotKept { reason: reason.clone() });
-            EngineError::Checkpoint { reason }
-        })
     }
 
     /// Notes that the run ends because it was asked to.
