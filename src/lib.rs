@@ -43,7 +43,7 @@
 //! | [`graph`] | edges become tiles: compressed sparse rows, cut into column strips |
 //! | [`matrix`] | the symbolic matrix: leaves, operators, shapes, the text form |
 //! | [`plan`] | the program that multiplies by M and by Mᵀ, or forms it, and what that costs |
-//! | [`engine`] | timely workers, the dataflow compiled from a program, collectives. The only room that knows timely |
+//! | [`engine`] | timely workers, the dataflow compiled from a program, collectives, checkpoints. The only room that knows timely |
 //! | [`svd`] | subspace iteration, the Gram matrix of a short side, orthonormalisation, least squares, the certificate |
 //! | [`model`] | what the SVD is for: embeddings, classifiers |
 //! | [`finetune`] | what gradients finish: the spectral kernel, the Split-ReLU network, neighbour sampling, Adam |

@@ -132,31 +132,33 @@ fn uninterrupted(arguments: &[&str]) -> Results {
     Results::of(own.path())
 }
 
-/// Kills a run again and again, each time a little later, and goes on with another number of workers until it is done.
+/// Kills a run after each of these pauses, and goes on with another number of workers; whenever it gets to its end, it
+/// starts again.
 #[track_caller]
 fn assert_survives_kills(arguments: &[&str], milliseconds: impl IntoIterator<Item = u64>) {
     let expected = uninterrupted(arguments);
     let own = folder();
     prepare(own.path());
     let arguments = [arguments, &[OFTEN, "--resume"]].concat();
-    let mut kills = 0;
+    let mut resumed = 0;
+    let mut finish = |run: Run| {
+        let said = run.end_well();
+        resumed += usize::from(said.contains("note: resumed from out/checkpoint/"));
+        expected.assert_same(&Results::of(own.path()), &format!("{arguments:?}"));
+        fs::remove_dir_all(own.path().join("out")).unwrap();
+    };
     for (number, pause) in milliseconds.into_iter().enumerate() {
         let mut run = Run::start(own.path(), 1 + number % 3, &arguments);
         sleep(Duration::from_millis(pause));
         if run.0.try_wait().unwrap().is_some() {
-            let (status, said) = run.end();
-            assert_eq!(status.code(), Some(0), "{said}");
-            break;
+            finish(run);
         }
-        kills += 1;
-        drop(run);
     }
-    println!("{kills} kills");
-    assert!(kills > 0, "it was over before it could be killed");
-    if !own.path().join("out/metrics.json").exists() {
-        Run::start(own.path(), 3, &arguments).end_well();
-    }
-    expected.assert_same(&Results::of(own.path()), &format!("{arguments:?} after {kills} kills"));
+    let mut run = Run::start(own.path(), 2, &arguments);
+    wait_for_checkpoint(&mut run, own.path(), 1);
+    drop(run);
+    finish(Run::start(own.path(), 3, &arguments));
+    assert!(resumed > 0, "it was never killed between its first checkpoint and its end");
 }
 
 /// Pauses that look random, up to so many milliseconds.

@@ -159,7 +159,8 @@ pub(super) fn find<N: DeserializeOwned>(
     let known = store.zip(record);
     let mut header = Vec::new();
     if let Some((store, record)) = &known {
-        let name = |piece: &Piece| piece.file.trim_start_matches(char::is_numeric)[1..].to_owned();
+        // Files have the number of their work in front.
+        let name = |piece: &Piece| piece.file.split_once('-').map_or("", |(_, name)| name).to_owned();
         let panels = record.panels.iter().map(|piece| (name(piece), piece.rows as usize, piece.columns()));
         header = encode(&Header { numbers: store.read(&record.numbers)?, panels: panels.collect() });
     }

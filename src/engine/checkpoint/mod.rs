@@ -34,3 +34,6 @@ pub use manifest::Identity;
 pub use notice::{CheckpointError, Notice};
 pub use store::{Store, is_there};
 pub use watch::{Answer, Watch};
+
+#[cfg(test)]
+mod tests;

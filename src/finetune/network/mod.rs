@@ -9,6 +9,7 @@
 
 mod block;
 mod error;
+mod figures;
 mod parameters;
 mod pass;
 mod problem;
@@ -19,11 +20,12 @@ mod split_relu;
 mod train;
 
 pub use error::NetworkError;
+pub use figures::{EpochFigures, EpochProgress, Progress, Trained};
 pub use parameters::Network;
 pub use problem::Problem;
 pub use score::score;
 pub use shape::NetworkShape;
-pub use train::{EpochFigures, EpochProgress, Progress, Trained, train};
+pub use train::train;
 
 /// How to train.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,0 +1,134 @@
+//! A made-up piece of work, interrupted at every step and taken up by other workers.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::*;
+use crate::engine::{Cluster, EngineError, Transport, run};
+use crate::kernel::random::stream;
+use crate::matrix::Dense;
+
+const STEPS: usize = 5;
+const COLS: usize = 11;
+
+/// A panel that was multiplied again and again, and a number that no text form brings back.
+#[derive(Debug, PartialEq)]
+struct Found {
+    panel: Dense,
+    number: f64,
+}
+
+impl Answer for Found {
+    type Numbers = f64;
+
+    fn numbers(&self) -> f64 {
+        self.number
+    }
+
+    fn panels(&self) -> Vec<&Dense> {
+        vec![&self.panel]
+    }
+
+    fn from_parts(number: f64, panels: Vec<Dense>) -> Option<Self> {
+        Some(Self { panel: panels.into_iter().next()?, number })
+    }
+}
+
+type Progress = dyn Fn(usize) + Send + Sync;
+
+/// Does the work; tells of every step that is begun.
+fn work(watch: Watch<Progress>, cluster: Cluster) -> Result<Found, EngineError> {
+    watch.once("made up", cluster, || {
+        let watch = watch.clone();
+        run(cluster, Vec::new(), move |session| {
+            let mut journal = Journal::new(&watch, "made up");
+            let first = session.random_normal(700, COLS, 1, stream::SYNTHETIC)?;
+            let (mut step, mut number) = (0, 0.1f64);
+            let mut panels = vec![first];
+            if let Some(((steps, before), kept)) = journal.resume(session)? {
+                (step, number, panels) = (steps, before, kept);
+            }
+            while step < STEPS {
+                let named = panels.iter().enumerate().map(|(place, panel)| (format!("panel-{place}"), panel));
+                journal.keep(session, || State { numbers: (step, number), panels: named.collect() })?;
+                if session.worker() == 0 {
+                    watch.progress()(step);
+                }
+                let rotation: Vec<f32> = (0..COLS * COLS).map(|place| (place as f32).sin()).collect();
+                let next = session.times_small(&panels[step], &rotation, COLS)?;
+                panels.push(next);
+                (step, number) = (step + 1, (number * 1e300).sin());
+            }
+            Ok(Found { panel: session.collect(&panels[STEPS])?.unwrap_or_default(), number })
+        })
+    })
+}
+
+fn keeper(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<Vec<Notice>>>) -> Arc<Keeper> {
+    let rhythm = Rhythm { every: Some(Duration::from_secs(1000)), resume };
+    let said = said.clone();
+    Keeper::new(Some(folder), Identity::new(), rhythm, interrupt.clone(), move |notice| {
+        said.lock().unwrap().push(notice)
+    })
+    .unwrap()
+}
+
+fn clusters() -> impl Iterator<Item = Cluster> {
+    let transports = |workers| [Transport::Pointers, Transport::Bytes].map(|transport| (workers, transport));
+    [1, 2, 3]
+        .into_iter()
+        .flat_map(transports)
+        .map(|(workers, transport)| Cluster { transport, ..Cluster::threads(workers) })
+}
+
+#[test]
+fn work_that_is_interrupted_at_every_step_finds_the_same() {
+    let expected = work(Watch::new(Arc::new(|_| ())), Cluster::threads(1)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let said = Arc::default();
+    let mut clusters = clusters().cycle();
+    for attempt in 0..STEPS - 1 {
+        let interrupt = Interrupt::default();
+        let keeper = keeper(folder.path(), true, &interrupt, &said);
+        let asked = interrupt.clone();
+        // Asked to end in its first step, it does so before the second.
+        let progress: Arc<Progress> = Arc::new(move |step| {
+            assert_eq!(step, attempt);
+            assert!(asked.ask(), "the work will look");
+        });
+        let error = work(keeper.watch(progress), clusters.next().unwrap()).unwrap_err();
+        assert_eq!(error, EngineError::Interrupted);
+        assert!(interrupt.is_met());
+    }
+    assert!(said.lock().unwrap().iter().skip(1).all(|notice| matches!(notice, Notice::Resumed { .. })));
+    // In its last step it goes on to its end, and what it found is kept.
+    let interrupt = Interrupt::default();
+    let asked = interrupt.clone();
+    let last = keeper(folder.path(), true, &interrupt, &said);
+    let error = work(last.watch(Arc::new(move |_| drop(asked.ask()))), clusters.next().unwrap()).unwrap_err();
+    assert_eq!(error, EngineError::Interrupted);
+    for cluster in clusters.take(6) {
+        let keeper = keeper(folder.path(), true, &Interrupt::default(), &said);
+        let unasked = |_| panic!("what was found is read");
+        assert_eq!(work(keeper.watch(Arc::new(unasked)), cluster).unwrap(), expected, "{cluster:?}");
+    }
+    last.finish();
+    assert!(!is_there(folder.path()) && !folder.path().exists(), "nothing is left");
+}
+
+#[test]
+fn what_was_kept_of_other_work_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (said, interrupt) = (Arc::default(), Interrupt::default());
+    let first = keeper(folder.path(), false, &interrupt, &said);
+    let asked = interrupt.clone();
+    work(first.watch(Arc::new(move |_| drop(asked.ask()))), Cluster::threads(2)).unwrap_err();
+    let second = keeper(folder.path(), true, &Interrupt::default(), &said);
+    let watch: Watch<Progress> = second.watch(Arc::new(|_| ()));
+    let resumed = run(Cluster::threads(2), Vec::new(), move |session| {
+        Journal::new(&watch, "something else").resume::<(usize, f64)>(session)
+    });
+    assert!(resumed.unwrap_or_else(|error: EngineError| panic!("{error}")).is_none());
+    assert!(said.lock().unwrap().contains(&Notice::OtherWork { work: 0 }));
+}
