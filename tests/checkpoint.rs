@@ -300,7 +300,7 @@ fn interrupted() -> (tempfile::TempDir, &'static Results) {
     let mut run = Run::start(own.path(), 2, &[LONG, &[OFTEN]].concat());
     wait_for_checkpoint(&mut run, own.path(), 4);
     drop(run);
-    assert_eq!(checkpoints(own.path()).len(), 2);
+    assert!(checkpoints(own.path()).len() >= 2, "two, and one more if it was killed before it removed that");
     (own, long())
 }
 
@@ -311,31 +311,29 @@ fn of_a_damaged_checkpoint_the_one_before_is_used() {
     let manifest: Value = serde_json::from_slice(&fs::read(&newest).unwrap()).unwrap();
     let piece = manifest["records"][0]["panels"][0]["file"].as_str().unwrap();
     let piece = own.path().join("out/checkpoint/pieces").join(piece);
-    let flip = |path: &Path| {
-        let mut bytes = fs::read(path).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 4;
-        fs::write(path, bytes).unwrap();
-    };
-    let cut = |path: &Path| {
-        let bytes = fs::read(path).unwrap();
-        fs::write(path, &bytes[..bytes.len() / 3]).unwrap();
-    };
-    let remove = |path: &Path| fs::remove_file(path).unwrap();
-    let damages: [(&str, &dyn Fn(&Path)); 3] = [("flip", &flip), ("cut", &cut), ("remove", &remove)];
-    for path in [&newest, &piece] {
-        for (name, damage) in damages.iter().filter(|(name, _)| path == &piece || *name != "remove") {
-            let copy = folder();
-            copy_folder(own.path(), copy.path());
-            damage(&copy.path().join(path.strip_prefix(own.path()).unwrap()));
-            let said = Run::start(copy.path(), 2, &[LONG, &["--resume"]].concat()).end_well();
-            let lines: Vec<&str> = said.lines().collect();
-            let shown = newest.strip_prefix(own.path()).unwrap().display().to_string();
-            assert!(lines[0].starts_with(&format!("note: the checkpoint {shown} cannot be used")), "{name}: {said}");
-            assert!(lines[1].starts_with("note: resumed from out/checkpoint/"), "{name}: {said}");
-            expected.assert_same(&Results::of(copy.path()), name);
-        }
+    for (path, damage) in [(&newest, "flip"), (&newest, "cut"), (&piece, "flip"), (&piece, "cut"), (&piece, "remove")] {
+        let copy = folder();
+        copy_folder(own.path(), copy.path());
+        spoil(&copy.path().join(path.strip_prefix(own.path()).unwrap()), damage);
+        let said = Run::start(copy.path(), 2, &[LONG, &["--resume"]].concat()).end_well();
+        let lines: Vec<&str> = said.lines().collect();
+        let shown = newest.strip_prefix(own.path()).unwrap().display().to_string();
+        assert!(lines[0].starts_with(&format!("note: the checkpoint {shown} cannot be used")), "{damage}: {said}");
+        assert!(lines[1].starts_with("note: resumed from out/checkpoint/"), "{damage}: {said}");
+        expected.assert_same(&Results::of(copy.path()), damage);
     }
+}
+
+/// Flips a bit of a file, cuts it short or removes it.
+fn spoil(path: &Path, damage: &str) {
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    match damage {
+        "flip" => bytes[middle] ^= 4,
+        "cut" => bytes.truncate(middle),
+        _ => return fs::remove_file(path).unwrap(),
+    }
+    fs::write(path, bytes).unwrap();
 }
 
 fn copy_folder(from: &Path, to: &Path) {

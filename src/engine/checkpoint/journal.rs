@@ -83,7 +83,7 @@ impl Journal {
         if is_interrupted { Err(work.interrupted()) } else { Ok(()) }
     }
 
-    /// Writes a checkpoint. Whether that worked is known to all workers, and the reason to the first.
+    /// Writes a checkpoint. If that fails, all workers know why: any of them may be the first to end.
     fn write<N: Serialize>(
         &mut self,
         session: &mut Session<'_>,
@@ -105,19 +105,19 @@ impl Journal {
                 }
             }
         }
-        let mut outcome = Ok(());
+        let mut reason = String::new();
         if is_first {
             let written = work.keeper.commit(start, |store| {
                 let (label, panels) = (self.label.clone(), pieces?);
                 let numbers = work.write_numbers(store, &numbers)?;
                 Ok(Record { work: work.number, label, is_finished: false, numbers, panels })
             });
-            outcome = written.map_err(EngineError::from);
+            reason = written.err().map_or(reason, |error| error.to_string());
         }
-        let [is_lost] = session.any([outcome.is_err()])?;
-        if is_lost {
-            let elsewhere = || EngineError::Checkpoint { reason: "the first worker cannot write a checkpoint".into() };
-            return Ok(outcome.and_then(|()| Err(elsewhere())));
+        let reason = session.spread_bytes(reason.as_bytes())?;
+        if !reason.is_empty() {
+            let reason = String::from_utf8_lossy(&reason).into_owned();
+            return Ok(Err(EngineError::Checkpoint { reason }));
         }
         self.written = panels.into_iter().map(|(name, _)| name).collect();
         Ok(Ok(()))

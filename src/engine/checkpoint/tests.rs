@@ -37,6 +37,12 @@ impl Answer for Found {
 
 type Progress = dyn Fn(usize) + Send + Sync;
 
+/// Asks the work to end in every step.
+fn asking(interrupt: &Interrupt) -> Arc<Progress> {
+    let interrupt = interrupt.clone();
+    Arc::new(move |_| assert!(interrupt.ask(), "the work will look"))
+}
+
 /// Does the work; tells of every step that is begun.
 fn work(watch: Watch<Progress>, cluster: Cluster) -> Result<Found, EngineError> {
     watch.once("made up", cluster, || {
@@ -74,7 +80,7 @@ fn keeper(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<V
     .unwrap()
 }
 
-fn clusters() -> impl Iterator<Item = Cluster> {
+fn clusters() -> impl Iterator<Item = Cluster> + Clone {
     let transports = |workers| [Transport::Pointers, Transport::Bytes].map(|transport| (workers, transport));
     [1, 2, 3]
         .into_iter()
@@ -104,9 +110,8 @@ fn work_that_is_interrupted_at_every_step_finds_the_same() {
     assert!(said.lock().unwrap().iter().skip(1).all(|notice| matches!(notice, Notice::Resumed { .. })));
     // In its last step it goes on to its end, and what it found is kept.
     let interrupt = Interrupt::default();
-    let asked = interrupt.clone();
     let last = keeper(folder.path(), true, &interrupt, &said);
-    let error = work(last.watch(Arc::new(move |_| drop(asked.ask()))), clusters.next().unwrap()).unwrap_err();
+    let error = work(last.watch(asking(&interrupt)), clusters.next().unwrap()).unwrap_err();
     assert_eq!(error, EngineError::Interrupted);
     for cluster in clusters.take(6) {
         let keeper = keeper(folder.path(), true, &Interrupt::default(), &said);
@@ -122,8 +127,7 @@ fn what_was_kept_of_other_work_is_not_taken() {
     let folder = tempfile::tempdir().unwrap();
     let (said, interrupt) = (Arc::default(), Interrupt::default());
     let first = keeper(folder.path(), false, &interrupt, &said);
-    let asked = interrupt.clone();
-    work(first.watch(Arc::new(move |_| drop(asked.ask()))), Cluster::threads(2)).unwrap_err();
+    work(first.watch(asking(&interrupt)), Cluster::threads(2)).unwrap_err();
     let second = keeper(folder.path(), true, &Interrupt::default(), &said);
     let watch: Watch<Progress> = second.watch(Arc::new(|_| ()));
     let resumed = run(Cluster::threads(2), Vec::new(), move |session| {
