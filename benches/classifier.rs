@@ -45,13 +45,13 @@ fn main() {
     let split = dataset.node_split.clone().expect("an official split");
     let labels = dataset.labels.clone().expect("labels");
     let import = Import { self_loops: SelfLoops::Drop, ..Import::default() };
-    let graph = Graph::from_edges(&dataset.graph, import).expect("citations");
+    let graph = Graph::from_edges(dataset.graph.list().expect("a list"), import).expect("citations");
     let components = task.components.clone().expect("the config reduces features");
     let x = of_dataset(&dataset).expect("features");
     let start = Instant::now();
     let reduced = reduce(&x, &components, both, Watch::default()).expect("components");
     let features = reduced.reduction.apply(&x, both).expect("components");
-    println!("{} nodes; features reduced in {:.2} s", dataset.graph.nodes, start.elapsed().as_secs_f64());
+    println!("{} nodes; features reduced in {:.2} s", dataset.graph.nodes(), start.elapsed().as_secs_f64());
     let design = Design {
         propagation: Propagation::new(&graph).expect("edges both ways"),
         features: Matrix::dense("X", features.clone()).expect("finite features"),
@@ -157,7 +157,7 @@ fn dataset() -> Option<Dataset> {
             return None;
         }
     };
-    dataset.graph.directed = false;
+    dataset.graph.forget_direction();
     if dataset.features.is_none() {
         println!("the features of ogbn-arxiv are not there: made-up ones take their place");
         let labels = dataset.labels.as_ref().expect("labels");

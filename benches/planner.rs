@@ -13,7 +13,7 @@ use std::time::Instant;
 use common::timing::{self, Times};
 use isvd_dist::config::{Experiment, NodeTask};
 use isvd_dist::dataset::Dataset;
-use isvd_dist::engine::{Cluster, EngineError, run};
+use isvd_dist::engine::{Cluster, EngineError, Watch, run};
 use isvd_dist::graph::Graph;
 use isvd_dist::kernel;
 use isvd_dist::kernel::random::stream;
@@ -120,8 +120,10 @@ fn stated(config: &str, cluster: Cluster) -> Result<(usize, Matrix, usize), Box<
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let folder = std::env::var_os("ISVD_DATA").map_or(beside, PathBuf::from);
     let mut dataset = experiment.dataset.load(Some(&folder), experiment.seed)?;
-    dataset.graph.directed &= experiment.nodes.is_none();
-    let graph = Graph::from_edges(&dataset.graph, experiment.import)?;
+    if experiment.nodes.is_some() {
+        dataset.graph.forget_direction();
+    }
+    let graph = Graph::from_edges(dataset.graph.list()?, experiment.import)?;
     let (matrix, svd) = match &experiment.nodes {
         None => (matrix(&graph, &experiment.embedding)?, experiment.embedding.svd),
         Some(task) => {
@@ -143,12 +145,11 @@ fn design(
     graph: &Graph,
     cluster: Cluster,
 ) -> Result<Matrix, Box<dyn Error>> {
-    let quiet = || Arc::new(|_: usize, _: usize, _: Option<f64>| ());
-    let Embedding { nodes, rank, left, right, .. } = embed(graph, &experiment.embedding, cluster, quiet())?;
+    let Embedding { nodes, rank, left, right, .. } = embed(graph, &experiment.embedding, cluster, Watch::default())?;
     let sides = (Dense::new(nodes, rank, left)?, Dense::new(nodes, rank, right)?);
     let features = with_embedding(&of_dataset(dataset)?, &sides)?;
     let components = task.components.as_ref().ok_or("features that are not reduced")?;
-    let reduced = reduce(&features, components, cluster, quiet())?.reduction.apply(&features, cluster)?;
+    let reduced = reduce(&features, components, cluster, Watch::default())?.reduction.apply(&features, cluster)?;
     let design = Design {
         propagation: Propagation::new(graph)?,
         features: with_embedding(&Matrix::dense("X", reduced)?, &sides)?,

@@ -459,7 +459,7 @@ fn both_forms(nodes: usize, columns: usize, seed: u64) -> [Dataset; 2] {
         }
         sparse.starts.push(sparse.columns.len());
     }
-    let graph = EdgeList { nodes, ..EdgeList::default() };
+    let graph = EdgeList { nodes, ..EdgeList::default() }.into();
     let base = Dataset { graph, feature_count: columns, ..Dataset::default() };
     [Dataset { features: Some(dense), ..base.clone() }, Dataset { sparse_features: Some(sparse), ..base }]
 }

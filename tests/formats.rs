@@ -18,7 +18,7 @@ fn link_prediction_of_asymproj() {
     {
         let Some(folder) = data_part(&format!("asymproj/{name}")) else { continue };
         let dataset = read_asymproj(&folder, name).unwrap();
-        assert_eq!((dataset.graph.nodes, dataset.graph.edges.len(), dataset.graph.directed), (nodes, train, false));
+        assert_eq!((dataset.graph.nodes(), dataset.graph.len(), dataset.graph.is_directed()), (nodes, train, false));
         let pairs = dataset.test.unwrap();
         assert_eq!((pairs.edges.len(), pairs.non_edges.len()), (test, test));
         assert_eq!(dataset.ids, Ids::counted(0, nodes));
@@ -41,7 +41,7 @@ fn citation_networks_of_planetoid() {
         let dataset = read_planetoid(&folder, name).unwrap();
         check_nodes(&dataset).unwrap();
         assert_eq!(dataset.classes.len(), classes);
-        assert_eq!((dataset.graph.nodes, dataset.feature_count, dataset.graph.edges.len()), (nodes, features, edges));
+        assert_eq!((dataset.graph.nodes(), dataset.feature_count, dataset.graph.len()), (nodes, features, edges));
         let sparse = dataset.sparse_features.unwrap();
         assert_eq!((sparse.rows, sparse.feature_count, sparse.starts.len()), (nodes, features, nodes + 1));
         assert!(sparse.starts.windows(2).all(|pair| pair[0] < pair[1]), "every paper has words");
@@ -55,7 +55,7 @@ fn citation_networks_of_planetoid() {
         assert!((0..classes as u32).all(|class| of(class) == 20));
         // Neighbours mostly share a class, which wrong rows of test nodes would break.
         let test: HashSet<u32> = split.test.iter().copied().collect();
-        let touching = dataset.graph.edges.iter().filter(|(a, b)| test.contains(a) || test.contains(b));
+        let touching = dataset.graph.list().unwrap().edges.iter().filter(|(a, b)| test.contains(a) || test.contains(b));
         let (mut alike, mut all) = (0, 0);
         for &(a, b) in touching {
             alike += usize::from(labels[a as usize] == labels[b as usize]);
@@ -69,18 +69,20 @@ fn citation_networks_of_planetoid() {
 fn ogbl_ddi() {
     let Some(folder) = data_part("ogbl_ddi") else { return };
     let dataset = read_ogb(&folder, "ogbl-ddi", &OgbOptions::default()).unwrap();
-    assert_eq!((dataset.graph.nodes, dataset.graph.edges.len()), (4_267, 1_067_911));
-    assert!(!dataset.graph.directed && dataset.graph.weights.is_none() && dataset.node_split.is_none());
+    assert_eq!((dataset.graph.nodes(), dataset.graph.len()), (4_267, 1_067_911));
+    assert!(
+        !dataset.graph.is_directed() && dataset.graph.list().unwrap().weights.is_none() && dataset.node_split.is_none()
+    );
     let (valid, test) = (dataset.valid.unwrap(), dataset.test.unwrap());
     assert_eq!((valid.edges.len(), valid.non_edges.len()), (133_489, 101_882));
     assert_eq!((test.edges.len(), test.non_edges.len()), (133_489, 95_599));
     // The splits are of one graph: no pair is in two of them.
     let mut seen: HashSet<(u32, u32)> = HashSet::new();
-    for &(a, b) in dataset.graph.edges.iter().chain(&valid.edges).chain(&test.edges) {
+    for &(a, b) in dataset.graph.list().unwrap().edges.iter().chain(&valid.edges).chain(&test.edges) {
         assert!(seen.insert((a.min(b), a.max(b))));
     }
     assert!(valid.non_edges.iter().chain(&test.non_edges).all(|&(a, b)| !seen.contains(&(a.min(b), a.max(b)))));
-    let graph = Graph::from_edges(&dataset.graph, Import::default()).unwrap();
+    let graph = Graph::from_edges(dataset.graph.list().unwrap(), Import::default()).unwrap();
     assert_eq!((graph.report.duplicates, graph.report.self_loops), (0, 0));
 
     let pickle = read_torch(&folder.join("split/target/valid.pt")).unwrap();
@@ -92,8 +94,8 @@ fn ogbl_ddi() {
 fn ogbn_arxiv() {
     let Some(folder) = data_part("ogbn_arxiv") else { return };
     let dataset = read_ogb(&folder, "ogbn-arxiv", &OgbOptions::default()).unwrap();
-    assert_eq!((dataset.graph.nodes, dataset.graph.edges.len()), (169_343, 1_166_243));
-    assert!(dataset.graph.directed && dataset.valid.is_none());
+    assert_eq!((dataset.graph.nodes(), dataset.graph.len()), (169_343, 1_166_243));
+    assert!(dataset.graph.is_directed() && dataset.valid.is_none());
     assert_eq!((dataset.classes.len(), dataset.classes[39].as_str()), (40, "39"));
     match &dataset.features {
         Some(features) => {

@@ -311,15 +311,17 @@ fn programs_of_shipped_configs_grow_with_their_walks_alone() {
     let mut planned = 0;
     for config in SHIPPED {
         let experiment = Experiment::load(config.name.as_ref(), &[]).unwrap();
-        let dataset = match experiment.dataset.load(Some(&support::data_folder()), experiment.seed) {
+        let mut dataset = match experiment.dataset.load(Some(&support::data_folder()), experiment.seed) {
             Ok(dataset) => dataset,
             Err(error) => {
                 println!("{}: {}: skipped", config.name, error.to_string().lines().next().unwrap_or_default());
                 continue;
             }
         };
-        let edges = EdgeList { directed: dataset.graph.directed && experiment.nodes.is_none(), ..dataset.graph };
-        let graph = Graph::from_edges(&edges, experiment.import).unwrap();
+        if experiment.nodes.is_some() {
+            dataset.graph.forget_direction();
+        }
+        let graph = Graph::from_edges(dataset.graph.list().unwrap(), experiment.import).unwrap();
         let (matrix, length) = match (&experiment.nodes, &experiment.embedding.walks) {
             (Some(task), _) => {
                 let layers = task.classifier.layers;

@@ -5,8 +5,9 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
-use super::cluster::ClusterArguments;
 use super::checkpoints::{DEFAULT_SECONDS, Every};
+use super::cluster::ClusterArguments;
+use super::convert::Convert;
 use super::datasets::Datasets;
 use super::explain::Explain;
 #[cfg(unix)]
@@ -123,6 +124,8 @@ pub enum Command {
     Predict(Predict),
     /// Show how a matrix will be multiplied by, and what that takes, before running anything
     Explain(Explain),
+    /// Write a dataset as a folder that opens at once, whatever its size
+    Convert(Convert),
     /// Run an experiment on several processes of this machine
     #[cfg(unix)]
     Launch(Launch),

@@ -55,7 +55,7 @@ impl Request {
         let settings = self.experiment.settings.iter().filter(|(key, _)| !key.starts_with(MEASURED));
         let mut identity: Identity = settings.map(|(key, value)| (key.clone(), value.clone())).collect();
         let instructions = if Simd::best().is_fast() { "AVX2" } else { "portable" };
-        let (nodes, edges) = (dataset.graph.nodes, dataset.graph.edges.len());
+        let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.len());
         identity.extend([
             ("seed".to_owned(), self.experiment.seed.to_string()),
             ("the program".to_owned(), format!("version {}", env!("CARGO_PKG_VERSION"))),

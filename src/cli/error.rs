@@ -6,6 +6,7 @@ use super::cluster::ClusterError;
 use crate::config::{ConfigError, Place};
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
+use crate::dataset::store::{StoreError, WriteError};
 use crate::dataset::{LoadError, NodeDataError};
 use crate::engine::EngineError;
 use crate::engine::checkpoint::CheckpointError;
@@ -106,6 +107,9 @@ pub enum Error {
     /// The dataset cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// A store cannot be written.
+    #[error(transparent)]
+    Store(#[from] WriteError),
     /// The edges make no graph.
     #[error("the edges of `{dataset}` make no graph")]
     Graph {
@@ -279,6 +283,12 @@ macro_rules! boxed {
 
 boxed!(ClassifierError => Classify, NetworkError => Network, SavedError => Saved);
 
+impl From<StoreError> for Error {
+    fn from(source: StoreError) -> Self {
+        Self::Load(source.into())
+    }
+}
+
 impl Error {
     /// The exit code for something that went wrong while running.
     pub const FAILED: u8 = 1;
@@ -313,7 +323,9 @@ impl Error {
                 _ => Self::FAILED,
             },
             Self::Load(LoadError::NoRoom(_)) => Self::FAILED,
-            Self::Load(_) => Self::DATA,
+            Self::Load(_) | Self::Store(WriteError::Store(_)) => Self::DATA,
+            Self::Store(WriteError::Occupied { .. }) => Self::USAGE,
+            Self::Store(_) => Self::FAILED,
             Self::Fetch { source, .. } if source.is_bad_data() => Self::DATA,
             Self::Fetch { .. } => Self::FAILED,
             Self::Embed { source, .. } | Self::Decompose { source, .. } => Self::of_model(source),

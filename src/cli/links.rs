@@ -66,7 +66,7 @@ impl Runner<'_> {
         let mut ranks_tried = None;
         if let Some(search) = &self.experiment.rank_search {
             let bar = Bar::new("rank", self.request.quiet);
-            let (edges, import) = (&self.dataset.graph, self.experiment.import);
+            let (edges, import) = (self.dataset.graph.list()?, self.experiment.import);
             let choice =
                 choose_rank(edges, import, search, &options, self.request.cluster, self.request.watch(bar.callback()))
                     .map_err(|source| Error::Rank { dataset: self.dataset.name.clone(), source: source.into() })?;
@@ -86,7 +86,7 @@ impl Runner<'_> {
     fn finetune(&mut self, embedding: &Arc<Embedding>) -> Result<Tuned, Error> {
         let start = Instant::now();
         let Some(options) = &self.experiment.finetune else { unreachable!("asked for") };
-        let list = &self.dataset.graph;
+        let list = self.dataset.graph.list()?;
         let back = list.edges.iter().filter(|_| !list.directed).map(|&(from, to)| (to, from));
         let edges = list.edges.iter().copied().chain(back).collect();
         let bar = Bar::new(FINETUNE, self.request.quiet);
@@ -105,8 +105,8 @@ impl Runner<'_> {
         let Some(update) = &self.experiment.update else { unreachable!("asked for") };
         let valid = self.dataset.valid.as_ref().filter(|valid| !valid.edges.is_empty());
         let valid = valid.ok_or_else(|| Error::NothingToAdd { dataset: self.dataset.name.clone() })?;
-        let list = with_edges(&self.dataset.graph, &valid.edges);
-        let graph = super::run::graph_of(&list, self.experiment.import, &self.dataset.name)?;
+        let list = with_edges(self.dataset.graph.list()?, &valid.edges);
+        let graph = super::run::graph_of_list(&list, self.experiment.import, &self.dataset.name)?;
         let mut options = self.experiment.embedding.clone();
         (options.svd.rank, options.svd.keep) = (before.rank, Keep::All);
         options.svd.iterations = update.iterations.unwrap_or(options.svd.iterations);
@@ -153,7 +153,7 @@ impl Runner<'_> {
         let seconds = start.elapsed().as_secs_f64();
         let began = Instant::now();
         // Only a matrix of all nodes by all nodes says something of pairs.
-        let nodes = self.dataset.graph.nodes;
+        let nodes = self.dataset.graph.nodes();
         let has_pairs = (embedding.nodes, embedding.right_rows()) == (nodes, nodes);
         let score = |split: &Option<LinkSplit>, name| {
             split.as_ref().filter(|_| has_pairs).map(|split| self.scores(embedding, weights, split, name)).transpose()
@@ -178,7 +178,7 @@ impl Runner<'_> {
         pairs: &LinkSplit,
         split: &'static str,
     ) -> Result<Scores, Error> {
-        let is_directed = self.dataset.graph.directed;
+        let is_directed = self.dataset.graph.is_directed();
         let edges = embedding.score(&pairs.edges, is_directed, weights);
         let non_edges = embedding.score(&pairs.non_edges, is_directed, weights);
         let figure = |&metric: &Metric| match metric.evaluate(&edges, &non_edges) {

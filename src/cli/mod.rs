@@ -6,6 +6,7 @@
 mod arguments;
 mod checkpoints;
 mod cluster;
+mod convert;
 mod datasets;
 mod error;
 mod explain;
@@ -21,6 +22,7 @@ mod signals;
 pub use arguments::{Arguments, Command, What};
 pub use checkpoints::Every;
 pub use cluster::{ClusterArguments, ClusterError, Scheduler};
+pub use convert::Convert;
 pub use datasets::Datasets;
 pub use error::{Error, print};
 pub use explain::Explain;
@@ -39,6 +41,7 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         Some(Command::Explain(explain)) => explain.run(),
         #[cfg(unix)]
         Some(Command::Launch(launch)) => launch.run(),
+        Some(Command::Convert(convert)) => convert.run(),
         None => run(&Request::new(arguments)?),
     }
 }

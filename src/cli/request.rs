@@ -54,8 +54,21 @@ pub enum Format {
 impl Request {
     /// Reads the config and fills in what the command line leaves open.
     pub fn new(arguments: Arguments) -> Result<Self, Error> {
-        let Arguments { what, workers, memory, out, json, quiet, transport, company, checkpoint, resume, log, trace, .. } =
-            arguments;
+        let Arguments {
+            what,
+            workers,
+            memory,
+            out,
+            json,
+            quiet,
+            transport,
+            company,
+            checkpoint,
+            resume,
+            log,
+            trace,
+            ..
+        } = arguments;
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
         Ok(Self {
             cluster: Cluster {

@@ -6,7 +6,7 @@ use super::cluster::{in_company, state_data};
 use super::nodes::NodeData;
 use super::{Error, Format, Request, links, nodes, signals};
 use crate::config::{Experiment, NodeTask};
-use crate::dataset::{Dataset, EdgeList};
+use crate::dataset::{Dataset, EdgeList, Edges};
 use crate::engine::checkpoint::Interrupt;
 use crate::engine::mesh::Mesh;
 use crate::engine::worker_times;
@@ -49,26 +49,34 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     let request = &request.beside(dataset.bytes()).with_keeper(&dataset, interrupt)?;
     match &experiment.nodes {
         None => {
-            let order = renumber(experiment, &mut dataset);
+            let order = renumber(experiment, &mut dataset)?;
             predict_links(request, folder, start, &dataset, order.as_ref())
         }
         Some(task) => classify_nodes(request, task, folder, start, dataset),
     }
 }
 
-/// Gives the nodes of a graph to embed other rows where that makes products faster. A matrix of the user's own may name
-/// single nodes, so its graph stays as it is.
-pub(super) fn renumber(experiment: &Experiment, dataset: &mut Dataset) -> Option<Order> {
-    if !experiment.may_renumber || experiment.matrix.is_some() || experiment.nodes.is_some() {
-        return None;
+/// Whether nodes may get other rows. A matrix of the user's own may name single nodes, so its graph stays as it is.
+pub(super) fn may_renumber(experiment: &Experiment) -> bool {
+    experiment.may_renumber && experiment.matrix.is_none() && experiment.nodes.is_none()
+}
+
+/// Gives the nodes of a graph to embed other rows where that makes products faster.
+pub(super) fn renumber(experiment: &Experiment, dataset: &mut Dataset) -> Result<Option<Order>, Error> {
+    if !may_renumber(experiment) {
+        return Ok(None);
     }
-    let order = Order::by_degree(&dataset.graph)?;
-    order.renumber(&mut dataset.graph.edges);
+    let order = match Order::stored(&dataset.graph)? {
+        Some(known) => known,
+        None => Order::by_degree(dataset.graph.list()?),
+    };
+    let Some(order) = order else { return Ok(None) };
+    dataset.graph.renumber(order.rows());
     for split in [&mut dataset.valid, &mut dataset.test].into_iter().flatten() {
         order.renumber(&mut split.edges);
         order.renumber(&mut split.non_edges);
     }
-    Some(order)
+    Ok(Some(order))
 }
 
 fn predict_links(
@@ -166,8 +174,8 @@ fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: C
     Metrics {
         config: experiment.name.clone(),
         dataset: dataset.name.clone(),
-        nodes: dataset.graph.nodes,
-        edges: dataset.graph.edges.len(),
+        nodes: dataset.graph.nodes(),
+        edges: dataset.graph.len(),
         workers: request.cluster.all_workers(),
         processes: request.cluster.processes(),
         network_bytes_sent: request.cluster.mesh.map(Mesh::bytes_sent),
@@ -180,8 +188,17 @@ fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: C
     }
 }
 
-/// The graph of an edge list.
-pub(super) fn graph_of(edges: &EdgeList, import: Import, dataset: &str) -> Result<Graph, Error> {
+/// The graph of some edges: as a store has it ready, or made of the list. One process uses all of its tiles.
+pub(super) fn graph_of(edges: &Edges, import: Import, dataset: &str) -> Result<Graph, Error> {
+    if let Some(graph) = Graph::stored(edges, import)? {
+        graph.ready()?;
+        return Ok(graph);
+    }
+    graph_of_list(edges.list()?, import, dataset)
+}
+
+/// The graph of a list of edges.
+pub(super) fn graph_of_list(edges: &EdgeList, import: Import, dataset: &str) -> Result<Graph, Error> {
     Graph::from_edges(edges, import).map_err(|source| Error::Graph { dataset: dataset.to_owned(), source })
 }
 

@@ -10,9 +10,10 @@ use super::scalar::{self, Scalar};
 use super::statement::{Statement, statement};
 use super::{keys, nodes, shipped};
 use crate::dataset::format::EdgeOptions;
+use crate::dataset::store::Store;
 use crate::dataset::{EdgeFile, Holdout, Source};
 use crate::evaluate::{Metric, RankSearch};
-use crate::graph::{Duplicates, Import, SelfLoops};
+use crate::graph::{Duplicates, Import, Making, SelfLoops};
 use crate::model::embedding::{self, Walks};
 use crate::svd::Keep;
 use crate::{finetune, svd};
@@ -176,14 +177,23 @@ pub(super) fn text(value: &Scalar) -> Option<String> {
     }
 }
 
-/// How edges become a graph; for classifying nodes an edge is there or not, and every node has a loop anyway. R-MAT draws
-/// some edges more than once.
-fn import(entries: &Entries, dataset: &Source, is_for_nodes: bool) -> Result<Import, ConfigError> {
-    let default = match dataset {
+/// How edges become a graph where a config does not say. For classifying nodes an edge is there or not, and every node has a
+/// loop anyway. R-MAT draws some edges more than once. A store is what it was made of; that it cannot be opened is said when
+/// it is loaded.
+pub fn usual_import(dataset: &Source, is_for_nodes: bool) -> Import {
+    match dataset {
         _ if is_for_nodes => Import { duplicates: Duplicates::Once, self_loops: SelfLoops::Drop },
         Source::Rmat(_) => Import { duplicates: Duplicates::Once, ..Import::default() },
+        Source::Store(folder) => {
+            let making = Store::open(folder).and_then(|store| Making::of(&store));
+            making.map_or_else(|_| Import::default(), |making| making.usual_import)
+        }
         _ => Import::default(),
-    };
+    }
+}
+
+fn import(entries: &Entries, dataset: &Source, is_for_nodes: bool) -> Result<Import, ConfigError> {
+    let default = usual_import(dataset, is_for_nodes);
     Ok(Import {
         duplicates: entries.choice(&keys::DUPLICATES, scalar::DUPLICATES)?.unwrap_or(default.duplicates),
         self_loops: entries.choice(&keys::SELF_LOOPS, scalar::SELF_LOOPS)?.unwrap_or(default.self_loops),

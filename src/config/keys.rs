@@ -109,7 +109,8 @@ pub(super) const DATASET: Key = Key {
     about: "the graph to work on",
     accepts: "a known dataset: \"demo\", \"ppi\", \"facebook\", \"astroph\", \"hepth\", \"cora\", \"citeseer\", \"pubmed\", \
                   \"ogbn-arxiv\" or \"ogbl-ddi\"; or \"rmat-N\", a made-up graph of 2^N nodes, N from 6 to 26 (\"rmat-NxK\": K edges \
-                  drawn a node, up to 1024; without, 32); for a graph of your own, data.path instead",
+                  drawn a node, up to 1024; without, 32); or the path of a folder that `isvd-dist convert` has made; for a graph of \
+                  your own, data.path instead",
     default: || None,
 };
 pub(super) const PATH: Key = Key {

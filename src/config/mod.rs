@@ -20,7 +20,7 @@ pub use defaults::{
     DEFAULT_WINDOW, MOST_PASSES, MOST_STEPS,
 };
 pub use error::{ConfigError, Hint, Place};
-pub use experiment::Experiment;
+pub use experiment::{Experiment, usual_import};
 pub use keys::{KEYS, Key};
 pub use nodes::{LearnFrom, NodeTask};
 pub use statement::Statement;

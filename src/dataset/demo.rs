@@ -42,7 +42,7 @@ const FEATURE_NOISE: f64 = 2.0;
 ///
 /// ```
 /// let demo = isvd_dist::dataset::demo::demo();
-/// assert_eq!(demo.graph.nodes, 5_000);
+/// assert_eq!(demo.graph.nodes(), 5_000);
 /// assert_eq!(demo.ids.get(3).as_deref(), Some("n3"));
 /// ```
 pub fn demo() -> Dataset {
@@ -54,7 +54,7 @@ pub fn demo() -> Dataset {
     let test_non_edges = non_edges.split_off(VALID_EDGES);
     Dataset {
         name: NAME.to_owned(),
-        graph: EdgeList { nodes: NODES, edges: split.train, weights: None, directed: false },
+        graph: EdgeList { nodes: NODES, edges: split.train, weights: None, directed: false }.into(),
         valid: Some(LinkSplit { edges: split.valid, non_edges }),
         test: Some(LinkSplit { edges: split.test, non_edges: test_non_edges }),
         features: Some(features(&communities)),
@@ -271,7 +271,7 @@ mod tests {
         let demo = demo();
         let mut sum = 0u64;
         let (valid, test) = (demo.valid.unwrap(), demo.test.unwrap());
-        let groups = [&demo.graph.edges, &valid.edges, &valid.non_edges, &test.edges, &test.non_edges];
+        let groups = [&demo.graph.list().unwrap().edges, &valid.edges, &valid.non_edges, &test.edges, &test.non_edges];
         for &(a, b) in groups.into_iter().flatten() {
             sum = (sum ^ (u64::from(a) << 32 | u64::from(b))).wrapping_mul(0x0000_0100_0000_01b3);
         }
@@ -286,8 +286,8 @@ mod tests {
     #[test]
     fn has_the_stated_sizes() {
         let demo = demo();
-        assert_eq!(demo.graph.nodes, NODES);
-        assert_eq!(demo.graph.edges.len(), EDGES);
+        assert_eq!(demo.graph.nodes(), NODES);
+        assert_eq!(demo.graph.len(), EDGES);
         let (valid, test) = (demo.valid.unwrap(), demo.test.unwrap());
         assert_eq!((valid.edges.len(), valid.non_edges.len()), (VALID_EDGES, VALID_EDGES));
         assert_eq!((test.edges.len(), test.non_edges.len()), (TEST_EDGES, TEST_EDGES));
@@ -313,24 +313,25 @@ mod tests {
     fn pairs_are_distinct_and_no_node_is_isolated() {
         let demo = demo();
         let (valid, test) = (demo.valid.unwrap(), demo.test.unwrap());
-        let groups = [&demo.graph.edges, &valid.edges, &valid.non_edges, &test.edges, &test.non_edges];
+        let groups = [&demo.graph.list().unwrap().edges, &valid.edges, &valid.non_edges, &test.edges, &test.non_edges];
         let mut seen = HashSet::new();
         for &(a, b) in groups.into_iter().flatten() {
             assert!(a < b && (b as usize) < NODES, "({a}, {b})");
             assert!(seen.insert((a, b)), "({a}, {b}) is listed twice");
         }
-        assert!(degrees(&demo.graph.edges).into_iter().all(|degree| degree > 0));
+        assert!(degrees(&demo.graph.list().unwrap().edges).into_iter().all(|degree| degree > 0));
     }
 
     #[test]
     fn degrees_are_skewed_and_edges_stay_inside_communities() {
         let demo = demo();
-        let mut degrees = degrees(&demo.graph.edges);
+        let mut degrees = degrees(&demo.graph.list().unwrap().edges);
         degrees.sort_unstable();
         let median = degrees[NODES / 2];
         assert!(degrees[NODES - 1] > 8 * median, "largest {}, median {median}", degrees[NODES - 1]);
         let labels = demo.labels.unwrap();
-        let inside = demo.graph.edges.iter().filter(|&&(a, b)| labels[a as usize] == labels[b as usize]).count();
+        let inside =
+            demo.graph.list().unwrap().edges.iter().filter(|&&(a, b)| labels[a as usize] == labels[b as usize]).count();
         let share = inside as f64 / EDGES as f64;
         assert!((0.75..0.95).contains(&share), "{share}");
     }

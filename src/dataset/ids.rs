@@ -103,6 +103,22 @@ impl Ids {
         }
     }
 
+    /// The first of consecutive numbers.
+    pub(crate) fn first_of_counted(&self) -> Option<u64> {
+        match self.0 {
+            Kind::Counted { first, .. } => Some(first),
+            _ => None,
+        }
+    }
+
+    /// Numbers that are not consecutive.
+    pub(crate) fn as_numbers(&self) -> Option<&[u64]> {
+        match &self.0 {
+            Kind::Numbers(numbers) => Some(numbers),
+            _ => None,
+        }
+    }
+
     /// Whether ids are names rather than numbers.
     pub(crate) fn are_names(&self) -> bool {
         matches!(self.0, Kind::Names(_))

@@ -1,10 +1,11 @@
 //! Where data comes from.
 //!
-//! A [`Dataset`] is what every source yields: a graph as an edge list, the pairs to score, and whatever the nodes carry.
+//! A [`Dataset`] is what every source yields: the edges of a graph, the pairs to score, and whatever the nodes carry.
 
 pub mod catalog;
 mod checksum;
 pub mod demo;
+mod edges;
 pub mod fetch;
 pub mod format;
 mod holdout;
@@ -12,7 +13,10 @@ mod ids;
 mod nodes;
 pub mod rmat;
 mod source;
+pub mod store;
 
+pub(crate) use edges::renumber;
+pub use edges::{Edges, StoredEdges};
 pub use holdout::{Held, Holdout, HoldoutError, hold_out};
 pub use ids::Ids;
 pub use nodes::{FractionsError, NodeDataError, NodeFiles, NodeSplitFrom, SplitPart, check_nodes};
@@ -76,7 +80,7 @@ pub struct Dataset {
     /// What a config calls it.
     pub name: String,
     /// The edges to learn from.
-    pub graph: EdgeList,
+    pub graph: Edges,
     /// Pairs for choosing settings.
     pub valid: Option<LinkSplit>,
     /// Pairs for the final figure.
@@ -106,7 +110,7 @@ impl Dataset {
         let numbers = |numbers: &Option<Vec<f32>>| numbers.as_ref().map_or(0, |numbers| 4 * numbers.len());
         let sparse = self.sparse_features.as_ref().map_or(0, |sparse| 8 * (sparse.columns.len() + sparse.starts.len()));
         let labels = self.labels.as_ref().map_or(0, |labels| 4 * labels.len());
-        let edges = 8 * self.graph.edges.len() + numbers(&self.graph.weights);
+        let edges = self.graph.bytes();
         (edges + pairs(&self.valid) + pairs(&self.test) + numbers(&self.features) + sparse + labels) as u64
     }
 }

@@ -123,7 +123,7 @@ impl Rmat {
     /// The graph alone: nothing is held out, and nodes are called by their rows.
     pub(super) fn load(self, seed: u64) -> Result<Dataset, NoRoom> {
         let (graph, ids) = (self.draw(seed)?, Ids::counted(0, self.nodes()));
-        Ok(Dataset { name: self.to_string(), graph, ids, ..Dataset::default() })
+        Ok(Dataset { name: self.to_string(), graph: graph.into(), ids, ..Dataset::default() })
     }
 }
 

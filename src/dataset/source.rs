@@ -7,6 +7,7 @@ use super::format::{EdgeOptions, FormatError, OgbOptions, read_asymproj, read_ed
 use super::holdout::{Held, Holdout, HoldoutError, hold_out};
 use super::nodes::{self, FractionsError, NodeDataError, NodeFiles};
 use super::rmat::{self, NoRoom, Rmat};
+use super::store::{Store, StoreError};
 use super::{Dataset, demo};
 
 /// A dataset that an experiment can name.
@@ -28,6 +29,8 @@ pub enum Source {
     Catalog(&'static Entry),
     /// A user's own graph.
     Edges(EdgeFile),
+    /// A folder that holds any of these, made ready.
+    Store(PathBuf),
 }
 
 /// A graph in one file, and what to hold out of it or what its nodes carry.
@@ -75,6 +78,9 @@ pub enum LoadError {
     /// It is too large to generate here.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
+    /// It is in a store that cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// It lacks what a classifier needs.
     #[error(transparent)]
     Nodes(#[from] NodeDataError),
@@ -101,6 +107,7 @@ impl Source {
                     catalog::Layout::Ogb => read_ogb(&folder, entry.name, &OgbOptions::default())?,
                 })
             }
+            Self::Store(folder) => Ok(Store::open(folder)?.dataset()?),
             Self::Edges(EdgeFile { path, options, nodes: Some(nodes), .. }) => {
                 Ok(Dataset { name: self.to_string(), ..nodes::load(path, options, nodes, seed)? })
             }
@@ -109,7 +116,8 @@ impl Source {
                 let held = hold_out(&read.edges, file.holdout, seed);
                 let Held { graph, valid, test } =
                     held.map_err(|source| LoadError::Holdout { path: file.path.clone(), source })?;
-                Ok(Dataset { name: self.to_string(), graph, valid, test, ids: read.ids, ..Dataset::default() })
+                let (name, graph) = (self.to_string(), graph.into());
+                Ok(Dataset { name, graph, valid, test, ids: read.ids, ..Dataset::default() })
             }
         }
     }
@@ -122,6 +130,7 @@ impl fmt::Display for Source {
             Self::Rmat(graph) => write!(f, "{graph}"),
             Self::Catalog(entry) => f.write_str(entry.name),
             Self::Edges(file) => write!(f, "{}", file.path.display()),
+            Self::Store(folder) => write!(f, "{}", folder.display()),
         }
     }
 }
@@ -136,8 +145,15 @@ impl FromStr for Source {
         if let Some(graph) = Rmat::named(name) {
             return Ok(Self::Rmat(graph));
         }
-        let found = ENTRIES.iter().find(|entry| entry.name == name);
-        found.map(Self::Catalog).ok_or_else(|| UnknownDataset { name: name.to_owned() })
+        if let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) {
+            return Ok(Self::Catalog(entry));
+        }
+        // What has a folder in front can be nothing else; that it is no store is said when it is opened.
+        let folder = Path::new(name);
+        match folder.components().count() > 1 || Store::is_at(folder) {
+            true => Ok(Self::Store(folder.to_owned())),
+            false => Err(UnknownDataset { name: name.to_owned() }),
+        }
     }
 }
 
@@ -152,7 +168,7 @@ mod tests {
             error.starts_with("unknown dataset `rmat-27`: known are `demo`, ") && error.ends_with("`rmat-N`"),
             "{error}"
         );
-        for name in ["demo", "ppi", "rmat-18", "rmat-18x16"] {
+        for name in ["demo", "ppi", "rmat-18", "rmat-18x16", "stores/ppi"] {
             assert_eq!(name.parse::<Source>().unwrap().to_string(), name);
         }
     }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::build::Pairs;
 use super::{Duplicates, GraphError, Sparse, parallel};
 use crate::dataset::EdgeList;
 
 /// What becomes of edges from a node to itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SelfLoops {
     /// They are entries of the diagonal.
     #[default]
@@ -17,7 +20,7 @@ pub enum SelfLoops {
 }
 
 /// How an edge list becomes a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Import {
     /// What becomes of edges that are listed more than once.
     pub duplicates: Duplicates,
@@ -26,7 +29,7 @@ pub struct Import {
 }
 
 /// What was found in an edge list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ImportReport {
     /// Edges listed.
     pub listed: usize,
@@ -50,6 +53,8 @@ pub struct Graph {
     pub degrees: Vec<f32>,
     /// What was found in the edge list.
     pub report: ImportReport,
+    /// The sum of each column, where it is known already.
+    pub(super) arriving: Option<Vec<f32>>,
 }
 
 impl Graph {
@@ -84,7 +89,7 @@ impl Graph {
         } else {
             built.row_counts.iter().map(|&count| count as f32).collect()
         };
-        Ok(Graph { adjacency: Arc::new(adjacency), degrees, report })
+        Ok(Graph { adjacency: Arc::new(adjacency), degrees, report, arriving: None })
     }
 
     /// A graph of which only the size is known; its degrees are a few examples.
@@ -92,11 +97,14 @@ impl Graph {
         let nonzeros = if directed { edges } else { edges.saturating_mul(2) };
         let adjacency = Arc::new(Sparse::outline(nodes, nodes, nonzeros, !directed)?);
         let report = ImportReport { listed: edges, ..ImportReport::default() };
-        Ok(Graph { adjacency, degrees: EXAMPLES.to_vec(), report })
+        Ok(Graph { adjacency, degrees: EXAMPLES.to_vec(), report, arriving: None })
     }
 
     /// The sum of each column: for each node, the weight of the edges that come to it.
     pub fn arriving_degrees(&self) -> Vec<f32> {
+        if let Some(arriving) = &self.arriving {
+            return arriving.clone();
+        }
         match self.adjacency.is_outline() {
             true => self.degrees.iter().rev().copied().collect(),
             false => self.adjacency.column_sums().into_iter().map(|sum| sum as f32).collect(),

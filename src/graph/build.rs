@@ -8,13 +8,16 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::buckets::{Buckets, Packed, Packing};
 use super::cells::{Key, Sorter};
 use super::{GraphError, Tiling, parallel};
 use crate::kernel::tile::Tile;
 
 /// What becomes of entries at the same place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Duplicates {
     /// Their values add up.
     #[default]

@@ -104,19 +104,23 @@ impl<K: Key> Sorter<K> {
         self.columns.clear();
         self.values.clear();
         let mut sorted = Sorted { parts: Parts::default(), merged_on_diagonal: 0, merged_off_diagonal: 0 };
-        sorted.parts.starts.reserve_exact(ends.len() + 1);
-        sorted.parts.starts.push((0, 0));
+        let mut starts = Vec::with_capacity(ends.len() + 1);
+        starts.push([0, 0]);
         let mut start = 0;
         for (strip, end) in ends.into_iter().enumerate() {
             radix::sort_by_place(&mut self.keys[start..end], self.bits + row_bits, &mut self.spare);
             self.merge(start..end, (first_row, strip * self.width), duplicates, &mut sorted)?;
-            sorted.parts.starts.push((self.rows.len(), self.columns.len()));
+            // Entries beyond what 32 bits count are refused with the tile.
+            starts.push([self.rows.len() as u32, self.columns.len() as u32]);
             start = end;
         }
-        sorted.parts.rows = self.rows.clone();
-        sorted.parts.counts = self.counts.clone();
-        sorted.parts.columns = self.columns.clone();
-        sorted.parts.values = (!self.values.is_empty()).then(|| self.values.clone());
+        sorted.parts = Parts {
+            starts: starts.into(),
+            rows: self.rows.clone().into(),
+            counts: self.counts.clone().into(),
+            columns: self.columns.clone().into(),
+            values: (!self.values.is_empty()).then(|| self.values.clone().into()),
+        };
         Ok(sorted)
     }
 

@@ -13,7 +13,9 @@ mod neighbours;
 mod order;
 mod parallel;
 mod radix;
+mod slot;
 mod sparse;
+mod store;
 mod tiling;
 
 pub use adjacency::{Graph, Import, ImportReport, SelfLoops};
@@ -22,4 +24,5 @@ pub use error::GraphError;
 pub use neighbours::Neighbours;
 pub use order::Order;
 pub use sparse::{STRIP_COLUMNS, Sparse};
+pub use store::{Making, Numbering};
 pub use tiling::Tiling;

@@ -5,9 +5,11 @@
 //! strips are gone over for few entries. Where neighbours are near each other already, it does not. Which it is can be told
 //! from a sample: by how many strips a row has entries in.
 
+use std::sync::Arc;
+
+use super::Tiling;
 use super::sparse::strip_width;
-use super::{Tiling, parallel};
-use crate::dataset::EdgeList;
+use crate::dataset::{self, EdgeList};
 
 /// Rows that are looked at to tell what an order is worth.
 const SAMPLE: usize = 1 << 16;
@@ -18,7 +20,7 @@ const WORTH_IT: f64 = 0.8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// By node.
-    rows: Vec<u32>,
+    rows: Arc<[u32]>,
 }
 
 impl Order {
@@ -54,18 +56,28 @@ impl Order {
                 rows[node as usize] = (strip * width + place) as u32;
             }
         }
-        Self { rows }
+        Self { rows: rows.into() }
+    }
+
+    /// The order in which nodes have these rows, if each has one of its own.
+    pub(super) fn from_rows(rows: &[u32]) -> Option<Self> {
+        let mut taken = vec![false; rows.len()];
+        for &row in rows {
+            if std::mem::replace(taken.get_mut(row as usize)?, true) {
+                return None;
+            }
+        }
+        Some(Self { rows: rows.into() })
+    }
+
+    /// The row of every node.
+    pub fn rows(&self) -> &Arc<[u32]> {
+        &self.rows
     }
 
     /// Gives the nodes of pairs their rows.
     pub fn renumber(&self, pairs: &mut [(u32, u32)]) {
-        let threads = parallel::threads(pairs.len());
-        let length = pairs.len().div_ceil(threads).max(1);
-        std::thread::scope(|scope| {
-            for part in pairs.chunks_mut(length) {
-                scope.spawn(move || part.iter_mut().for_each(|pair| *pair = (self.row(pair.0), self.row(pair.1))));
-            }
-        });
+        dataset::renumber(pairs, &self.rows);
     }
 
     /// The rows of a panel of so many columns, in the order of the nodes again.
@@ -112,7 +124,7 @@ mod tests {
     fn hubs_come_first_and_every_node_has_a_row_of_its_own() {
         let graph = Rmat::named("rmat-16x4").unwrap().draw(1).unwrap();
         let order = Order::by_degree(&graph).expect("a graph with hubs in two strips");
-        let mut rows = order.rows.clone();
+        let mut rows = order.rows.to_vec();
         rows.sort_unstable();
         assert!(rows.iter().enumerate().all(|(place, &row)| row as usize == place));
         let mut edges = graph.edges.clone();
@@ -129,11 +141,12 @@ mod tests {
 
     #[test]
     fn rows_go_back_to_their_nodes() {
-        let order = Order { rows: vec![2, 0, 1] };
+        let order = Order::from_rows(&[2, 0, 1]).unwrap();
         assert_eq!(order.by_node(&[1.0, 1.5, 2.0, 2.5, 3.0, 3.5], 2), [3.0, 3.5, 1.0, 1.5, 2.0, 2.5]);
         let mut pairs = [(0, 1), (2, 2)];
         order.renumber(&mut pairs);
         assert_eq!(pairs, [(2, 0), (1, 1)]);
+        assert_eq!(Order::from_rows(&[0, 0]).or(Order::from_rows(&[0, 2])), None);
     }
 
     #[test]

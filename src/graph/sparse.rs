@@ -1,11 +1,14 @@
 //! A sparse matrix, stored tile by tile.
 
+mod stored;
+
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::build::{Built, Entries, Pairs, build};
+use super::slot::Slot;
 use super::{Duplicates, GraphError, Tiling, parallel};
-use crate::kernel::{Cell, Tile};
+use crate::kernel::Cell;
 
 /// Widest column strip. The strip's rows of a panel block of 64 columns take 8 MiB, which a shared cache keeps while a group
 /// of tiles goes over them.
@@ -24,7 +27,7 @@ pub struct Sparse {
     cols: usize,
     width: usize,
     tiling: Tiling,
-    tiles: Vec<Tile>,
+    tiles: Vec<Slot>,
     /// How many entries there are, where none are stored.
     outline: Option<usize>,
     symmetric: bool,
@@ -94,7 +97,7 @@ impl Sparse {
         let mirrored = pairs.mirrored;
         let (tiling, width) = (Tiling::new(rows), strip_width(cols));
         let mut built = build(pairs, tiling, cols, width, duplicates)?;
-        let tiles = std::mem::take(&mut built.tiles);
+        let tiles = std::mem::take(&mut built.tiles).into_iter().map(Slot::from).collect();
         let (outline, transposed) = (None, OnceLock::new());
         let mut sparse = Sparse { cols, width, tiling, tiles, outline, symmetric: mirrored, transposed };
         let counts = sparse.row_counts();
@@ -121,17 +124,17 @@ impl Sparse {
 
     /// Stored entries.
     pub fn nonzeros(&self) -> usize {
-        self.outline.unwrap_or_else(|| self.tiles.iter().map(Tile::nonzeros).sum())
+        self.outline.unwrap_or_else(|| self.tiles.iter().map(|tile| tile.size().nonzeros).sum())
     }
 
     /// Stored entries of a tile.
     pub fn tile_nonzeros(&self, tile: usize) -> usize {
-        self.tiles[tile].nonzeros()
+        self.tiles[tile].size().nonzeros
     }
 
     /// Whether entries have values other than one.
     pub fn is_weighted(&self) -> bool {
-        self.tiles.iter().any(Tile::is_weighted)
+        self.tiles.iter().any(|tile| tile.size().weighted)
     }
 
     /// Whether the matrix is its own transpose.
@@ -155,23 +158,26 @@ impl Sparse {
     }
 
     /// What a tile holds in a strip.
+    ///
+    /// # Panics
+    /// If the tile lies in a store and is damaged there; [`Sparse::ready`] says so beforehand.
     #[inline]
     pub fn cell(&self, tile: usize, strip: usize) -> Cell<'_> {
-        self.tiles[tile].cell(strip)
+        self.tiles[tile].tile().cell(strip)
     }
 
     /// Bytes that its arrays take, those of the transpose not counted; of an outline, what they would take if entries fell
     /// anywhere.
     pub fn bytes(&self) -> usize {
         match self.outline {
-            None => self.tiles.iter().map(Tile::bytes).sum(),
+            None => self.tiles.iter().map(|tile| tile.size().bytes(self.strips())).sum(),
             Some(nonzeros) => 2 * nonzeros + 4 * self.runs() + 8 * (self.strips() + 1) * self.tiling.count(),
         }
     }
 
     /// Runs of entries of one row in one strip; of an outline, how many there would be.
     pub fn runs(&self) -> usize {
-        let Some(nonzeros) = self.outline else { return self.tiles.iter().map(Tile::runs).sum() };
+        let Some(nonzeros) = self.outline else { return self.tiles.iter().map(|tile| tile.size().runs).sum() };
         let possible = self.rows() as f64 * self.strips() as f64;
         (possible * -(-(nonzeros as f64) / possible.max(1.0)).exp_m1()) as usize
     }
@@ -259,6 +265,11 @@ impl Sparse {
         Arc::clone(self.transposed.get_or_init(|| Arc::new(self.transpose_now())))
     }
 
+    /// The transpose, if it is not the matrix itself and was built or came with it.
+    pub(super) fn transposed_if_made(&self) -> Option<&Arc<Sparse>> {
+        self.transposed.get()
+    }
+
     fn transpose_now(&self) -> Sparse {
         let (tiling, width) = (Tiling::new(self.cols), strip_width(self.rows()));
         if self.outline.is_some() {
@@ -276,7 +287,8 @@ impl Sparse {
         let built = build(Transposed(self), tiling, self.rows(), width, Duplicates::Add);
         // Entries of a matrix are finite, in range and in different places, and no tile can have more of them than
         // the check of an equally large tile let pass; only a tile beyond 2³² entries is left.
-        let tiles = built.map(|b| b.tiles).unwrap_or_else(|error| panic!("transpose of a matrix: {error}"));
+        let built = built.unwrap_or_else(|error| panic!("transpose of a matrix: {error}"));
+        let tiles = built.tiles.into_iter().map(Slot::from).collect();
         let (symmetric, transposed) = (self.symmetric, OnceLock::new());
         Sparse { cols: self.rows(), width, tiling, tiles, outline: None, symmetric, transposed }
     }

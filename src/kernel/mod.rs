@@ -7,6 +7,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
+//! | [`array`] | arrays in memory, or in a file that is mapped there |
 //! | [`buffer`] | aligned storage that asks for huge pages |
 //! | [`panel`] | row-major dense blocks, rows padded to whole SIMD lanes |
 //! | [`tile`], [`spmm`] | sparse tiles, and the product of one with a panel |
@@ -20,6 +21,7 @@
 //! This is the only room with `unsafe` and SIMD: AVX2 and FMA are looked for at run time, and a portable path gives the
 //! same answer within rounding.
 
+pub mod array;
 pub mod buffer;
 pub mod columns;
 pub mod dropout;
@@ -34,6 +36,7 @@ pub mod small;
 pub mod spmm;
 pub mod tile;
 
+pub use array::{Array, Mapped};
 pub use buffer::Buffer;
 pub use dropout::Mask;
 pub use panel::{LANES, Panel, PanelMut, stride};

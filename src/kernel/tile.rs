@@ -4,7 +4,10 @@
 //! holds. In a strip a column is a 16-bit offset, and only rows that have an entry there are listed, so a tile takes 2 bytes
 //! a non-zero and at most 4 more for each row of a strip, however large and sparse the matrix is.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use super::Array;
 
 /// Rows of a tile are numbered with 16 bits.
 pub const MAX_TILE_ROWS: usize = 1 << 16;
@@ -41,27 +44,40 @@ pub struct Tile {
     height: usize,
     width: usize,
     cols: usize,
-    /// For each strip, where its rows and its columns start; one more at the end.
-    starts: Vec<(u32, u32)>,
-    rows: Vec<u16>,
-    counts: Vec<u16>,
-    columns: Vec<u16>,
-    values: Option<Vec<f32>>,
+    parts: Parts,
 }
 
 /// The arrays of a [`Tile`]. Entries are sorted by strip, then row.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parts {
     /// For each strip, where in `rows` and where in `columns` it starts; one more at the end.
-    pub starts: Vec<(usize, usize)>,
+    pub starts: Array<[u32; 2]>,
     /// Rows that have entries in the strip, ascending.
-    pub rows: Vec<u16>,
+    pub rows: Array<u16>,
     /// How many entries each of `rows` has.
-    pub counts: Vec<u16>,
+    pub counts: Array<u16>,
     /// Offsets of the entries from the first column of the strip.
-    pub columns: Vec<u16>,
+    pub columns: Array<u16>,
     /// One value an entry; `None` when all are one.
-    pub values: Option<Vec<f32>>,
+    pub values: Option<Array<f32>>,
+}
+
+/// How much a tile holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TileSize {
+    /// Runs of entries of one row in one strip.
+    pub runs: usize,
+    /// Stored entries.
+    pub nonzeros: usize,
+    /// Whether entries have values other than one.
+    pub weighted: bool,
+}
+
+impl TileSize {
+    /// Bytes of the arrays of a tile of this size and so many strips.
+    pub fn bytes(&self, strips: usize) -> usize {
+        8 * (strips + 1) + 4 * self.runs + self.nonzeros * if self.weighted { 6 } else { 2 }
+    }
 }
 
 /// What one strip of a tile holds.
@@ -79,7 +95,7 @@ impl Tile {
     /// A tile of `height` rows and `cols` columns, in strips of `width` columns (the last may be narrower);
     /// at least one strip, which is empty when there are no columns.
     pub fn new(height: usize, cols: usize, width: usize, parts: Parts) -> Result<Self, TileError> {
-        let Parts { starts, rows, counts, columns, values } = parts;
+        let Parts { starts, rows, counts, columns, values } = &parts;
         let lengths = |fits: bool, what| {
             if fits { Ok(()) } else { Err(TileError::Lengths { what }) }
         };
@@ -89,12 +105,13 @@ impl Tile {
         lengths(height <= MAX_TILE_ROWS, "too many rows")?;
         lengths(width > 0 && width <= MAX_STRIP_COLUMNS, "strips are empty or too wide")?;
         lengths(starts.len() == cols.div_ceil(width).max(1) + 1, "one start a strip and one more")?;
-        lengths(starts[0] == (0, 0), "the first strip starts at zero")?;
-        lengths(starts[starts.len() - 1] == (rows.len(), columns.len()), "the last strip ends at the end")?;
+        lengths(starts[0] == [0, 0], "the first strip starts at zero")?;
+        let last = starts[starts.len() - 1].map(|start| start as usize);
+        lengths(last == [rows.len(), columns.len()], "the last strip ends at the end")?;
         lengths(rows.len() == counts.len(), "one count a row")?;
-        lengths(values.as_ref().is_none_or(|v| v.len() == columns.len()), "one value an entry")?;
+        lengths(values.as_deref().is_none_or(|v| v.len() == columns.len()), "one value an entry")?;
         for (strip, pair) in starts.windows(2).enumerate() {
-            let ((r0, c0), (r1, c1)) = (pair[0], pair[1]);
+            let ([r0, c0], [r1, c1]) = (pair[0].map(|start| start as usize), pair[1].map(|start| start as usize));
             lengths(r0 <= r1 && r1 <= rows.len() && c0 <= c1 && c1 <= columns.len(), "starts ascend")?;
             let total: usize = counts[r0..r1].iter().map(|&c| usize::from(c)).sum();
             lengths(total == c1 - c0, "counts add up to the entries")?;
@@ -108,8 +125,7 @@ impl Tile {
                 return Err(TileError::Index { strip });
             }
         }
-        let starts = starts.into_iter().map(|(r, c)| (r as u32, c as u32)).collect();
-        Ok(Tile { height, width, cols, starts, rows, counts, columns, values })
+        Ok(Tile { height, width, cols, parts })
     }
 
     /// Rows of the tile.
@@ -117,45 +133,35 @@ impl Tile {
         self.height
     }
 
+    /// Its arrays.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
     /// Strips it is cut into.
     pub fn strips(&self) -> usize {
-        self.starts.len() - 1
+        self.parts.starts.len() - 1
     }
 
-    /// Stored entries.
-    pub fn nonzeros(&self) -> usize {
-        self.columns.len()
-    }
-
-    /// Whether entries have values other than one.
-    pub fn is_weighted(&self) -> bool {
-        self.values.is_some()
-    }
-
-    /// Runs of entries of one row in one strip.
-    pub fn runs(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Bytes of its arrays.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&self.starts[..])
-            + 2 * (self.rows.len() + self.counts.len() + self.columns.len())
-            + self.values.as_ref().map_or(0, |v| size_of_val(&v[..]))
+    /// How much it holds.
+    pub fn size(&self) -> TileSize {
+        let Parts { rows, columns, values, .. } = &self.parts;
+        TileSize { runs: rows.len(), nonzeros: columns.len(), weighted: values.is_some() }
     }
 
     /// What strip `strip` holds.
     #[inline]
     pub fn cell(&self, strip: usize) -> Cell<'_> {
-        let ((r0, c0), (r1, c1)) = (self.starts[strip], self.starts[strip + 1]);
-        let (rows, entries) = (r0 as usize..r1 as usize, c0 as usize..c1 as usize);
+        let Parts { starts, rows, counts, columns, values } = &self.parts;
+        let ([r0, c0], [r1, c1]) = (starts[strip], starts[strip + 1]);
+        let (runs, entries) = (r0 as usize..r1 as usize, c0 as usize..c1 as usize);
         Cell {
             height: self.height,
             width: self.width.min(self.cols - strip * self.width),
-            rows: &self.rows[rows.clone()],
-            counts: &self.counts[rows],
-            columns: &self.columns[entries.clone()],
-            values: self.values.as_deref().map(|v| &v[entries]),
+            rows: &rows[runs.clone()],
+            counts: &counts[runs],
+            columns: &columns[entries.clone()],
+            values: values.as_deref().map(|v| &v[entries]),
         }
     }
 }
@@ -215,19 +221,37 @@ impl<'a> Cell<'a> {
 mod tests {
     use super::*;
 
-    fn parts() -> Parts {
-        Parts {
-            starts: vec![(0, 0), (2, 3), (3, 4)],
+    /// Arrays that can be changed before they make a tile.
+    struct Lists {
+        starts: Vec<[u32; 2]>,
+        rows: Vec<u16>,
+        counts: Vec<u16>,
+        columns: Vec<u16>,
+        values: Option<Vec<f32>>,
+    }
+
+    fn tile(change: impl FnOnce(&mut Lists)) -> Result<Tile, TileError> {
+        let mut lists = Lists {
+            starts: vec![[0, 0], [2, 3], [3, 4]],
             rows: vec![0, 2, 1],
             counts: vec![2, 1, 1],
             columns: vec![0, 3, 1, 2],
             values: None,
-        }
+        };
+        change(&mut lists);
+        let parts = Parts {
+            starts: lists.starts.into(),
+            rows: lists.rows.into(),
+            counts: lists.counts.into(),
+            columns: lists.columns.into(),
+            values: lists.values.map(Into::into),
+        };
+        Tile::new(3, 7, 4, parts)
     }
 
     #[test]
     fn entries_come_back() {
-        let tile = Tile::new(3, 7, 4, parts()).unwrap();
+        let tile = tile(|_| {}).unwrap();
         let mut seen = vec![];
         for strip in 0..tile.strips() {
             tile.cell(strip).for_each(|r, c, v| seen.push((r, 4 * strip + c, v)));
@@ -238,17 +262,13 @@ mod tests {
 
     #[test]
     fn wrong_arrays_are_refused() {
-        let wrong = |change: fn(&mut Parts)| {
-            let mut parts = parts();
-            change(&mut parts);
-            Tile::new(3, 7, 4, parts).unwrap_err()
-        };
+        let wrong = |change: fn(&mut Lists)| tile(change).unwrap_err();
         assert_eq!(wrong(|p| p.columns[3] = 3), TileError::Index { strip: 1 });
         assert_eq!(wrong(|p| p.rows[1] = 3), TileError::Index { strip: 0 });
         assert_eq!(wrong(|p| p.rows[1] = 0), TileError::Index { strip: 0 });
         assert!(matches!(wrong(|p| p.counts[0] = 3), TileError::Lengths { .. }));
         assert!(matches!(wrong(|p| p.starts.truncate(2)), TileError::Lengths { .. }));
-        assert!(matches!(wrong(|p| p.starts[1] = (9, 9)), TileError::Lengths { .. }));
+        assert!(matches!(wrong(|p| p.starts[1] = [9, 9]), TileError::Lengths { .. }));
         assert!(matches!(wrong(|p| p.values = Some(vec![1.0])), TileError::Lengths { .. }));
     }
 }

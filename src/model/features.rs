@@ -49,7 +49,7 @@ pub enum FeatureError {
 
 /// The features of a dataset as a matrix, one row a node; sparse ones stay sparse.
 pub fn of_dataset(dataset: &Dataset) -> Result<Matrix, FeatureError> {
-    let (nodes, columns) = (dataset.graph.nodes, dataset.feature_count);
+    let (nodes, columns) = (dataset.graph.nodes(), dataset.feature_count);
     if let Some(dense) = &dataset.features {
         return Ok(Matrix::dense("X", Dense::new(nodes, columns, dense.clone())?)?);
     }

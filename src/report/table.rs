@@ -97,6 +97,20 @@ fn row(f: &mut fmt::Formatter<'_>, label: &str, value: &dyn fmt::Display) -> fmt
     writeln!(f, "{label:<LABEL$}{value}")
 }
 
+/// What a conversion came to.
+pub fn converted(dataset: &Dataset, elapsed: Duration, folder: &Path) -> String {
+    let (nodes, edges) = (thousands(dataset.graph.nodes()), thousands(dataset.graph.len()));
+    format!(
+        "{:<LABEL$}{} ({nodes} nodes, {edges} edges)\n{:<LABEL$}{:.2} s\n{:<LABEL$}{}\n",
+        "dataset",
+        dataset.name,
+        "time",
+        elapsed.as_secs_f64(),
+        "store",
+        folder.display()
+    )
+}
+
 /// What predictions came to, class by class.
 pub fn predictions(
     dataset: &Dataset,

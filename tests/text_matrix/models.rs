@@ -23,7 +23,7 @@ fn dataset(directed: bool) -> Dataset {
     let edges = edges.filter(|(from, to)| from != to).collect();
     Dataset {
         name: "ring".to_owned(),
-        graph: EdgeList { nodes: NODES, edges, weights: None, directed },
+        graph: EdgeList { nodes: NODES, edges, weights: None, directed }.into(),
         features: Some((0..NODES * 3).map(|i| ((i * 37) % 11) as f32 / 7.0).collect()),
         feature_count: 3,
         labels: Some((0..nodes).map(|i| if i % 9 == 4 { UNLABELLED } else { i % 2 }).collect()),
@@ -34,7 +34,7 @@ fn dataset(directed: bool) -> Dataset {
 }
 
 fn graph(dataset: &Dataset) -> Graph {
-    Graph::from_edges(&dataset.graph, Import::default()).unwrap()
+    Graph::from_edges(dataset.graph.list().unwrap(), Import::default()).unwrap()
 }
 
 fn read(dataset: &Dataset, text: &str) -> Result<Matrix, TextError> {
@@ -130,7 +130,9 @@ fn what_a_dataset_lacks_is_refused_with_the_reason() {
     refused(&whole, "rows(A, test)", "no node of `ring` is in that part");
     refused(&dataset(true), "Ahat @ X", "edges have a direction");
     let mut looped = whole.clone();
-    looped.graph.edges.push((3, 3));
+    let mut edges = looped.graph.list().unwrap().clone();
+    edges.edges.push((3, 3));
+    looped.graph = edges.into();
     refused(&looped, "Z", "node 3 has an edge to itself");
     let mut other = whole.clone();
     other.labels.as_mut().unwrap().pop();

@@ -51,8 +51,8 @@ fn facts_of(request: &Request) -> Facts {
 pub(in crate::cli) fn state_data(cluster: &Cluster, dataset: &Dataset) {
     let Some(mesh) = cluster.mesh else { return };
     let mut facts = Facts::default();
-    facts.add("the number of nodes", dataset.graph.nodes);
-    facts.add("the number of edges", dataset.graph.edges.len());
+    facts.add("the number of nodes", dataset.graph.nodes());
+    facts.add("the number of edges", dataset.graph.len());
     facts.add("the checksum of the data", format_args!("{:08x}", dataset.checksum()));
     mesh.state(facts);
 }

@@ -101,8 +101,8 @@ impl Subjects {
     /// Over the data of the experiment.
     pub(super) fn of_data(experiment: &Experiment, data: Option<&Path>, cluster: Cluster) -> Result<Self, Error> {
         let mut dataset = experiment.dataset.load(data, experiment.seed)?;
-        renumber(experiment, &mut dataset);
-        let (name, nodes, edges) = (dataset.name.clone(), dataset.graph.nodes, dataset.graph.edges.len());
+        renumber(experiment, &mut dataset)?;
+        let (name, nodes, edges) = (dataset.name.clone(), dataset.graph.nodes(), dataset.graph.len());
         let (data_bytes, stages) = match &experiment.nodes {
             None => {
                 let graph = graph_of(&dataset.graph, experiment.import, &dataset.name)?;

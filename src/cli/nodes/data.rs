@@ -27,7 +27,7 @@ impl NodeData {
     pub fn new(mut dataset: Dataset, import: Import, task: &NodeTask) -> Result<Self, Error> {
         check_nodes(&dataset)
             .map_err(|source| Error::Nodes { dataset: dataset.name.clone(), source: Box::new(source) })?;
-        dataset.graph.directed = false;
+        dataset.graph.forget_direction();
         // What is left to chance goes by position; the order of lines in a file must not matter.
         if let Some(split) = &mut dataset.node_split {
             [&mut split.train, &mut split.valid, &mut split.test].into_iter().for_each(|part| part.sort_unstable());

@@ -251,9 +251,12 @@ impl Runner<'_> {
 
 /// The files of a user's own data as entries of a config that hold wherever the program is run.
 fn absolute_files(source: &Source) -> Vec<String> {
-    let Source::Edges(file) = source else { return Vec::new() };
-    let mut files = vec![("data.path", Some(&file.path))];
-    if let Some(nodes) = &file.nodes {
+    let (mut files, nodes) = match source {
+        Source::Edges(file) => (vec![("data.path", Some(&file.path))], file.nodes.as_ref()),
+        Source::Store(folder) => (vec![("dataset", Some(folder))], None),
+        _ => return Vec::new(),
+    };
+    if let Some(nodes) = nodes {
         files.extend([("data.features", nodes.features.as_ref()), ("data.labels", nodes.labels.as_ref())]);
         if let NodeSplitFrom::Files { train, valid, test } = &nodes.split {
             files.extend([("data.train", Some(train)), ("data.valid", valid.as_ref()), ("data.test", test.as_ref())]);

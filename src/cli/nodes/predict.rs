@@ -72,13 +72,13 @@ impl Predict {
             None => self.same_graph(&model)?,
             Some(graph) => self.new_graph(&model, graph)?,
         };
-        dataset.graph.directed = false;
+        dataset.graph.forget_direction();
         let graph = graph_of(&dataset.graph, Import { self_loops: SelfLoops::Drop, ..import }, &dataset.name)?;
         let failed = |source| Error::Features { dataset: dataset.name.clone(), source: Box::new(source) };
         let cluster = Cluster::threads(self.workers.unwrap_or_else(all_threads));
         let features = of_dataset(&dataset).map_err(failed)?;
         let features = ready_features(&model, &features, cluster).map_err(failed)?;
-        let none = vec![UNLABELLED; dataset.graph.nodes];
+        let none = vec![UNLABELLED; dataset.graph.nodes()];
         let labels = dataset.labels.as_deref().unwrap_or(&none);
         let propagation = Propagation::new(&graph).map_err(ClassifierError::from)?;
         let nodes = Nodes { propagation: &propagation, features: &features, labels, known: &known };
@@ -96,8 +96,8 @@ impl Predict {
         let config = &model.recipe.config;
         let experiment = trained_by(model)?;
         let mut dataset = experiment.dataset.load(data_folder(self.data.clone())?.as_deref(), config.data_seed)?;
-        if dataset.graph.nodes != model.recipe.nodes {
-            return Err(Error::OtherGraph { found: dataset.graph.nodes, expected: model.recipe.nodes });
+        if dataset.graph.nodes() != model.recipe.nodes {
+            return Err(Error::OtherGraph { found: dataset.graph.nodes(), expected: model.recipe.nodes });
         }
         rename_classes(&mut dataset, &model.recipe.classes)?;
         let split = dataset.node_split.clone().unwrap_or_default();

@@ -40,7 +40,7 @@ pub fn read_asymproj(folder: &Path, name: &str) -> Result<Dataset, FormatError> 
     let edges = rows(train, TRAIN)?;
     Ok(Dataset {
         name: name.to_owned(),
-        graph: EdgeList { nodes, edges, weights: None, directed: false },
+        graph: EdgeList { nodes, edges, weights: None, directed: false }.into(),
         test: Some(test),
         ids: Ids::counted(0, nodes),
         ..Dataset::default()

@@ -46,7 +46,7 @@ pub fn read_planetoid(folder: &Path, name: &str) -> Result<Dataset, FormatError>
     let split = NodeSplit { train: (0..train as u32).collect(), valid: (train as u32..valid as u32).collect(), test };
     Ok(Dataset {
         name: name.to_owned(),
-        graph: EdgeList { nodes, edges: files.edges(nodes)?, weights: None, directed: false },
+        graph: EdgeList { nodes, edges: files.edges(nodes)?, weights: None, directed: false }.into(),
         feature_count: known.feature_count,
         sparse_features: Some(stack(known, tested, &order, nodes)),
         labels: Some(labels),

@@ -68,7 +68,7 @@ pub(in crate::dataset) fn load(
     }
     let counted = rows.first().copied();
     let ReadEdges { edges: graph, ids, .. } = read_graph(path, options, counted)?;
-    let mut dataset = Dataset { graph, ids, ..Dataset::default() };
+    let mut dataset = Dataset { graph: graph.into(), ids, ..Dataset::default() };
     dataset.node_split = split(&files.split, &dataset, labels.as_ref(), seed)?;
     match features {
         Some(Features::Dense { columns, values, .. }) => {

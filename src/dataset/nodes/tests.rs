@@ -137,7 +137,7 @@ fn dense_features_in_every_form() {
         let read = Own::new().features(name, bytes).labels("l.txt", LABELS).load().unwrap();
         assert_eq!((read.features.as_deref(), read.feature_count), (Some(&VALUES[..]), 2), "{name}");
         // All edges stay, and the node without edges is there.
-        assert_eq!((read.graph.nodes, &read.graph.edges[..]), (5, &[(0, 1), (1, 2), (2, 3)][..]));
+        assert_eq!((read.graph.nodes(), &read.graph.list().unwrap().edges[..]), (5, &[(0, 1), (1, 2), (2, 3)][..]));
         assert!(read.valid.is_none() && read.test.is_none());
         check_nodes(&Dataset { node_split: Some(NodeSplit { train: vec![0, 1], ..NodeSplit::default() }), ..read })
             .unwrap();

@@ -10,24 +10,28 @@ const SEED: u64 = 12;
 /// A random tile of one strip, and the same as a dense matrix.
 fn random_tile(height: usize, width: usize, density: f64, weighted: bool) -> (Tile, Vec<f64>) {
     let mut dense = vec![0.0; height * width];
-    let mut parts = Parts { starts: vec![(0, 0)], ..Parts::default() };
-    let mut values = vec![];
+    let (mut rows, mut counts, mut columns, mut values) = (vec![], vec![], vec![], vec![]);
     for i in 0..height {
-        let before = parts.columns.len();
+        let before = columns.len();
         // Every third row is empty.
         for j in (0..width).filter(|&j| i % 3 != 1 && uniform(SEED, 1, i as u64, j as u32) < density) {
             let value = if weighted { normal(SEED, 2, i as u64, j as u32) } else { 1.0 };
             dense[i * width + j] = f64::from(value);
-            parts.columns.push(j as u16);
+            columns.push(j as u16);
             values.push(value);
         }
-        if parts.columns.len() > before {
-            parts.rows.push(i as u16);
-            parts.counts.push((parts.columns.len() - before) as u16);
+        if columns.len() > before {
+            rows.push(i as u16);
+            counts.push((columns.len() - before) as u16);
         }
     }
-    parts.starts.push((parts.rows.len(), parts.columns.len()));
-    parts.values = weighted.then_some(values);
+    let parts = Parts {
+        starts: vec![[0, 0], [rows.len() as u32, columns.len() as u32]].into(),
+        rows: rows.into(),
+        counts: counts.into(),
+        columns: columns.into(),
+        values: weighted.then_some(values.into()),
+    };
     (Tile::new(height, width, width, parts).unwrap(), dense)
 }
 

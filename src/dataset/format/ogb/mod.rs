@@ -6,7 +6,7 @@ mod split;
 use std::path::Path;
 
 use super::{FormatError, Labels};
-use crate::dataset::{Dataset, EdgeList, Ids, LinkSplit, NodeSplit};
+use crate::dataset::{Dataset, EdgeList, Edges, Ids, LinkSplit, NodeSplit};
 use raw::Raw;
 use split::{Links, Part};
 
@@ -61,6 +61,7 @@ pub fn read_ogb(folder: &Path, name: &str, options: &OgbOptions) -> Result<Datas
     Ok(dataset)
 }
 
-fn graph((edges, weights): (Vec<(u32, u32)>, Option<Vec<f32>>), nodes: usize, directed: bool) -> EdgeList {
-    EdgeList { nodes, edges, weights: weights.filter(|weights| weights.iter().any(|&weight| weight != 1.0)), directed }
+fn graph((edges, weights): (Vec<(u32, u32)>, Option<Vec<f32>>), nodes: usize, directed: bool) -> Edges {
+    let weights = weights.filter(|weights| weights.iter().any(|&weight| weight != 1.0));
+    EdgeList { nodes, edges, weights, directed }.into()
 }

@@ -66,7 +66,7 @@ fn citeseer(test_classes: usize) -> TempDir {
 #[test]
 fn ids_that_are_left_out_are_nodes_without_anything() {
     let read = read_planetoid(citeseer(3).path(), "tiny").unwrap();
-    assert_eq!((read.graph.nodes, &read.graph.edges[..]), (9, &[(0, 4), (0, 8)][..]));
+    assert_eq!((read.graph.nodes(), &read.graph.list().unwrap().edges[..]), (9, &[(0, 4), (0, 8)][..]));
     let none = UNLABELLED;
     assert_eq!(read.labels.as_deref(), Some(&[0, 1, 0, 1, 0, none, 0, none, 1][..]));
     // The third class is known to the files, though no node has it.

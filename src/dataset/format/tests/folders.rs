@@ -30,7 +30,11 @@ fn nodes_to_classify() {
     ];
     let folder = folder(&[&RAW[..], &more].concat());
     let read = read_ogb(folder.path(), "mine", &OgbOptions::default()).unwrap();
-    assert!(read.graph.directed && read.graph.nodes == 5 && read.graph.edges == [(0, 1), (1, 2), (2, 3)]);
+    assert!(
+        read.graph.is_directed()
+            && read.graph.nodes() == 5
+            && read.graph.list().unwrap().edges == [(0, 1), (1, 2), (2, 3)]
+    );
     assert_eq!((read.feature_count, read.features.unwrap()[3]), (2, 1e-3));
     assert_eq!((read.labels.unwrap(), read.classes.join(" ")), (vec![0, 1, UNLABELLED, 2, 1], "0 1 2".to_owned()));
     assert_eq!(read.years.unwrap()[4], 2005);
@@ -47,7 +51,7 @@ fn pairs_to_score() {
     ];
     let folder = folder(&[&RAW[..], &more].concat());
     let read = read_ogb(folder.path(), "mine", &OgbOptions::default()).unwrap();
-    assert_eq!((&read.graph.edges[..], read.graph.directed), (&[(0, 1), (1, 2)][..], false));
+    assert_eq!((&read.graph.list().unwrap().edges[..], read.graph.is_directed()), (&[(0, 1), (1, 2)][..], false));
     let (valid, test) = (read.valid.unwrap(), read.test.unwrap());
     assert_eq!((valid.edges, valid.non_edges), (vec![(2, 3)], vec![(0, 3), (4, 0)]));
     assert_eq!((test.edges, test.non_edges), (vec![(3, 4)], vec![]));
@@ -120,7 +124,7 @@ fn the_binary_layout() {
     let labels = zip(&[("node_label.npy", label)], zip::CompressionMethod::Stored);
     fs::write(folder.path().join("raw/node-label.npz"), labels).unwrap();
     let read = read_ogb(folder.path(), "mine", &OgbOptions::default()).unwrap();
-    assert_eq!((&read.graph.edges[..], read.graph.nodes), (&[(0, 1), (1, 2), (2, 3)][..], 5));
+    assert_eq!((&read.graph.list().unwrap().edges[..], read.graph.nodes()), (&[(0, 1), (1, 2), (2, 3)][..], 5));
     assert_eq!((read.feature_count, read.features.unwrap()[9]), (2, 9.0));
     assert_eq!(read.labels.unwrap(), [1, UNLABELLED, 0, 2, 1]);
     assert_eq!(read.years.unwrap(), [1, 2, 3, 4, 5]);

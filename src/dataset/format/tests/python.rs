@@ -53,8 +53,8 @@ open('ind.tiny.test.index', 'w').write('5\\n3\\n')
 ";
     let Some(folder) = python(script) else { return };
     let read = read_planetoid(folder.path(), "tiny").unwrap();
-    assert_eq!((read.graph.nodes, read.feature_count), (6, 3));
-    assert_eq!(read.graph.edges, [(0, 1), (0, 5), (2, 2), (3, 5)]);
+    assert_eq!((read.graph.nodes(), read.feature_count), (6, 3));
+    assert_eq!(read.graph.list().unwrap().edges, [(0, 1), (0, 5), (2, 2), (3, 5)]);
     assert_eq!(read.labels.unwrap(), [0, 1, 1, 0, UNLABELLED, 1]);
     assert_eq!(read.classes, ["0", "1"]);
     let features = read.sparse_features.unwrap();

@@ -32,13 +32,13 @@ pub fn check_nodes(dataset: &Dataset) -> Result<(), NodeDataError> {
     let parts = dataset.node_split.as_ref().ok_or_else(|| NodeDataError::NoSplit { dataset: name() })?;
     check_labels(dataset, labels)?;
     split::check(dataset, labels, parts)?;
-    let (nodes, columns) = (dataset.graph.nodes, dataset.feature_count);
+    let (nodes, columns) = (dataset.graph.nodes(), dataset.feature_count);
     dense.map_or(Ok(()), |values| features::check_dense(values, nodes, columns))?;
     sparse.map_or(Ok(()), |sparse| features::check_sparse(sparse, nodes, columns))
 }
 
 fn check_labels(dataset: &Dataset, labels: &[u32]) -> Result<(), NodeDataError> {
-    let (nodes, classes) = (dataset.graph.nodes, dataset.classes.len());
+    let (nodes, classes) = (dataset.graph.nodes(), dataset.classes.len());
     if labels.len() != nodes {
         return Err(NodeDataError::LabelRows { rows: labels.len(), nodes });
     }

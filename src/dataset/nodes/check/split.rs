@@ -3,7 +3,7 @@ use crate::dataset::{Dataset, NodeSplit, UNLABELLED};
 
 /// `labels` has been checked: one a node, none beyond the classes.
 pub(super) fn check(dataset: &Dataset, labels: &[u32], split: &NodeSplit) -> Result<(), NodeDataError> {
-    let nodes = dataset.graph.nodes;
+    let nodes = dataset.graph.nodes();
     let mut found: Vec<Option<SplitPart>> = vec![None; nodes];
     let parts = [(SplitPart::Train, &split.train), (SplitPart::Valid, &split.valid), (SplitPart::Test, &split.test)];
     let mut occurs = vec![false; dataset.classes.len()];

@@ -5,7 +5,7 @@ use crate::dataset::{EdgeList, Ids, NodeSplit, SparseFeatures};
 fn sound() -> Dataset {
     Dataset {
         name: "mine".into(),
-        graph: EdgeList { nodes: 6, edges: vec![(0, 1)], ..EdgeList::default() },
+        graph: EdgeList { nodes: 6, edges: vec![(0, 1)], ..EdgeList::default() }.into(),
         features: Some(vec![1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0]),
         feature_count: 2,
         labels: Some(vec![0, 1, 0, 1, UNLABELLED, 0]),

@@ -1,0 +1,69 @@
+//! `isvd-dist convert`: a dataset as a folder that is ready to use.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+
+use super::arguments::What;
+use super::request::data_folder;
+use super::run::{graph_of, may_renumber, renumber};
+use super::{Error, print_text};
+use crate::config::usual_import;
+use crate::dataset::check_nodes;
+use crate::dataset::store::Writer;
+use crate::graph::{Import, Making, Numbering, SelfLoops};
+use crate::report::table::converted;
+
+/// Write the dataset of an experiment, and the matrix of its edges, as a folder that opens at once.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Convert {
+    /// The experiment whose dataset is converted, and how its edges become a graph
+    #[command(flatten)]
+    pub what: What,
+
+    /// The folder to make; a store that is there is replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  isvd-dist convert --config ddi --out stores/ddi
+  isvd-dist --config ddi --set dataset=stores/ddi";
+
+impl Convert {
+    /// Loads, writes and prints.
+    pub fn run(&self) -> Result<(), Error> {
+        let start = Instant::now();
+        let experiment = self.what.experiment()?;
+        let mut writer = Writer::create(&self.out)?;
+        let mut dataset = experiment.dataset.load(data_folder(self.what.data.clone())?.as_deref(), experiment.seed)?;
+        let mut import = experiment.import;
+        if experiment.nodes.is_some() {
+            check_nodes(&dataset)
+                .map_err(|source| Error::Nodes { dataset: dataset.name.clone(), source: Box::new(source) })?;
+            // The graph that nodes are classified on.
+            import = Import { self_loops: SelfLoops::Drop, ..import };
+        }
+        writer.dataset(&dataset)?;
+        if experiment.nodes.is_some() {
+            dataset.graph.forget_direction();
+        }
+        let order = renumber(&experiment, &mut dataset)?;
+        let graph = graph_of(&dataset.graph, import, &dataset.name)?;
+        let making = Making {
+            import,
+            usual_import: usual_import(&experiment.dataset, false),
+            directed: dataset.graph.is_directed(),
+            numbering: match &order {
+                Some(_) => Numbering::ByDegree,
+                None if may_renumber(&experiment) => Numbering::Best,
+                None => Numbering::Given,
+            },
+        };
+        graph.store(making, order.as_ref(), writer)?;
+        print_text(converted(&dataset, start.elapsed(), &self.out))
+    }
+}

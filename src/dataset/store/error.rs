@@ -1,0 +1,89 @@
+use std::io;
+use std::path::PathBuf;
+
+use super::{MANIFEST, VERSION};
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The folder is none.
+    #[error("{} holds no {MANIFEST}: name a dataset, or a folder that `isvd-dist convert` has made", folder.display())]
+    None {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file is missing or cannot be read.
+    #[error("cannot read {}: {REMEDY}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another program wrote it.
+    #[error("{}: format {found}, and this program reads format {VERSION}: use the program that wrote it, or {REMEDY}", path.display())]
+    Version {
+        /// The manifest.
+        path: PathBuf,
+        /// The format.
+        found: u32,
+    },
+    /// A file is longer or shorter than it was.
+    #[error("{} has {found} bytes, and had {expected} when it was written: {REMEDY}", path.display())]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        found: u64,
+        /// What it should have.
+        expected: u64,
+    },
+    /// Bytes are not what they were.
+    #[error("{}{part} was damaged, its checksum is another: {REMEDY}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Which part of it, if it has parts: a comma and its name.
+        part: String,
+    },
+    /// Bytes are what they were, but make no sense.
+    #[error("{}{part}: {what}: {REMEDY}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Which part of it, if it has parts: a comma and its name.
+        part: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The arrays are used as they are.
+    #[error("stores are little-endian, and this machine is not: use the dataset that the store was made of")]
+    BigEndian,
+}
+
+/// The way out.
+const REMEDY: &str = "make the store again with `isvd-dist convert`";
+
+/// Why a store cannot be written. Whatever was there before is untouched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The target is something else.
+    #[error("{} is there and is no store: choose another place with --out", path.display())]
+    Occupied {
+        /// The target.
+        path: PathBuf,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}: no store was made", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was to be written cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

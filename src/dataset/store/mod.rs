@@ -1,0 +1,40 @@
+//! A folder of our own, to start from in no time whatever its size.
+//!
+//! A store holds a whole [`Dataset`](super::Dataset) and the matrix that was made of it, as little-endian arrays that are
+//! mapped into memory and used there. `store.json` says what there is; every other file is a sequence of pieces, each with
+//! its length and checksum on record, and together they are the whole file. Opening a store reads `store.json` and compares
+//! lengths, no more; a piece is compared with its checksum when it is asked for. So who needs a part of a store reads that
+//! part, and damage is found before it is used.
+//!
+//! What the tiles of the matrix mean is the business of [`graph`](crate::graph).
+
+mod content;
+mod error;
+mod manifest;
+mod read;
+mod write;
+
+pub use error::{StoreError, WriteError};
+pub use read::{Piece, Store};
+pub use write::{PieceWriter, Writer};
+
+/// The file that says what a store holds, and makes a folder a store.
+pub const MANIFEST: &str = "store.json";
+/// The SHA-256 of [`MANIFEST`], as `sha256sum` writes it.
+pub const MANIFEST_SUM: &str = "store.sum";
+/// The format that this program writes, and the newest that it reads.
+pub const VERSION: u32 = 1;
+/// Arrays within a piece, and pieces within a file, start at multiples of this: at cache lines.
+const ALIGNMENT: usize = 64;
+/// What files of tiles end in; their pieces are tiles.
+pub const TILES: &str = ".tiles";
+
+/// Where something can start that comes after `bytes`.
+fn boundary(bytes: usize) -> usize {
+    bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX)
+}
+
+/// The line of [`MANIFEST_SUM`].
+fn sum_line(sha256: &str) -> String {
+    format!("{sha256}  {MANIFEST}\n")
+}

@@ -1,0 +1,10 @@
+//! `isvd-dist convert` and the stores that it makes.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod damage;
+mod made_up;
+mod places;
+mod same_bits;
+mod world;
