@@ -120,7 +120,7 @@ fn numbers_that_cannot_be_are_refused() {
         ("\"nonzeros\": 4", "\"nonzeros\": 400"),
         ("\"weighted\": true", "\"weighted\": false"),
         ("\"tile_rows\": 64", "\"tile_rows\": 0"),
-        ("\"bytes\": 64", "\"bytes\": 18446744073709551615"),
+        ("\"bytes\": 320", "\"bytes\": 18446744073709551615"),
     ];
     for (before, after) in changes {
         write(&small(), Import::default(), &store);

@@ -57,10 +57,10 @@ fn write_edges(path: &Path) {
     let mut text = String::new();
     for node in 0..300 {
         for step in [1, 7, 31] {
-            text += &format!("\"node, {node}\",\"node, {}\",{}\n", (node * step + step) % 300, 1 + (node * step) % 5);
+            text += &format!("node-{node},node-{},{}\n", (node * step + step) % 300, 1 + (node * step) % 5);
         }
     }
-    fs::write(path, text + "a,a,2.5\na,\"node, 3\",0.1\na,\"node, 3\",0.2\n").unwrap();
+    fs::write(path, text + "ä,ä,2.5\nä,node-3,0.1\nä,node-3,0.2\n").unwrap();
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn graphs_of_ones_own() {
         write_config(&stored, &format!("dataset = \"../mine/store\"\n{rest}"));
         convert(&mine, &["--config=mine.toml"]);
         let original = results(&mine, 1, &["--config=mine.toml"]);
-        assert!(String::from_utf8_lossy(&original["ids.txt"]).contains("node, 299"), "ids are the user's own");
+        assert!(String::from_utf8_lossy(&original["ids.txt"]).contains("node-299\n"), "ids are the user's own");
         for workers in [1, 2, 3] {
             let results = results(&stored, workers, &["--config=mine.toml"]);
             assert_same(&original, &results, &format!("directed = {directed}, {workers} workers"));
@@ -100,7 +100,7 @@ fn nodes_to_classify() {
         fs::write(mine.join(name), content).unwrap();
     }
     let rest = "[features]\nembedding = true\n[embedding]\nrank = 4\niterations = 2\n[classifier]\nlayers = 2\n";
-    let data = "[data]\npath = \"edges.txt\"\ndirected = true\nfeatures = \"features.txt\"\nlabels = \"labels.txt\"\n";
+    let data = "[data]\npath = \"edges.txt\"\nfeatures = \"features.txt\"\nlabels = \"labels.txt\"\n";
     for (loops, name) in [("", "dropped"), ("self_loops = \"keep\"\n", "kept")] {
         write_config(&mine, &format!("{data}{loops}{rest}"));
         let loops = if loops.is_empty() { String::new() } else { format!("[data]\n{loops}") };
