@@ -107,7 +107,7 @@ mod tests {
         let part = Array::<u32>::mapped(&map, 4..12).unwrap();
         assert_eq!(part, Array::from(vec![2, 3]));
         assert_eq!(Array::<u32>::mapped(&map, 16..16).unwrap().len(), 0);
-        for outside in [12..20, 17..17, 2..6, 0..3, 8..4] {
+        for outside in [12..20, 17..17, 2..6, 0..3] {
             assert!(Array::<u32>::mapped(&map, outside.clone()).is_none(), "{outside:?}");
         }
         drop(map);

@@ -1,7 +1,7 @@
 //! Arithmetic on one tile.
 //!
-//! Everything here is single-threaded and knows nothing of graphs, files or workers: it takes slices and panels, and
-//! scratch space from the caller, and gives numbers. The bits of a result depend on the arguments alone (and on whether the
+//! Everything here is single-threaded and knows nothing of graphs or workers, nor of files but that an open one can be
+//! mapped: it takes slices and panels, and scratch space from the caller, and gives numbers. The bits of a result depend on the arguments alone (and on whether the
 //! machine has AVX2), never on where a slice starts in memory or which thread computes it, so whoever computes a tile gets
 //! the same answer.
 //!

@@ -119,6 +119,7 @@ fn numbers_that_cannot_be_are_refused() {
         ("\"runs\": 4", "\"runs\": 18446744073709551615"),
         ("\"nonzeros\": 4", "\"nonzeros\": 400"),
         ("\"weighted\": true", "\"weighted\": false"),
+        ("\"labels.u32\"", "\"../store/labels.u32\""),
         ("\"tile_rows\": 64", "\"tile_rows\": 0"),
         ("\"bytes\": 320", "\"bytes\": 18446744073709551615"),
     ];

@@ -53,9 +53,15 @@ impl Store {
             return Err(StoreError::BigEndian);
         }
         let Manifest { dataset: facts, matrix, files, .. } = Manifest::read(folder)?;
-        let file = |(name, pieces): (String, _)| Ok((name.clone(), StoredFile::open(folder.join(name), pieces)?));
-        let files = files.into_iter().map(file).collect::<Result<_, StoreError>>()?;
-        Ok(Arc::new(Self { folder: folder.to_owned(), facts, matrix, files }))
+        let mut store = Self { folder: folder.to_owned(), facts, matrix, files: BTreeMap::new() };
+        for (name, pieces) in files {
+            if Path::new(&name).file_name() != Some(name.as_ref()) {
+                return Err(store.wrong(format!("`{name}` is no name of a file beside it")));
+            }
+            let file = StoredFile::open(folder.join(&name), pieces)?;
+            store.files.insert(name, file);
+        }
+        Ok(Arc::new(store))
     }
 
     /// Where it is.
