@@ -7,7 +7,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`array`] | arrays in memory, or in a file that is mapped there |
+//! | [`array`](mod@array) | arrays in memory, or in a file that is mapped there |
 //! | [`buffer`] | aligned storage that asks for huge pages |
 //! | [`panel`] | row-major dense blocks, rows padded to whole SIMD lanes |
 //! | [`tile`], [`spmm`] | sparse tiles, and the product of one with a panel |
