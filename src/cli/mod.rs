@@ -42,6 +42,10 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         #[cfg(unix)]
         Some(Command::Launch(launch)) => launch.run(),
         Some(Command::Convert(convert)) => convert.run(),
-        None => run(&Request::new(arguments)?),
+        None => {
+            #[cfg(unix)]
+            launch::end_with_launcher();
+            run(&Request::new(arguments)?)
+        }
     }
 }

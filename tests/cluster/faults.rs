@@ -117,7 +117,7 @@ fn launch_fails_as_its_processes_do() {
     assert!(!overflow.stderr.contains("starting again"), "the same would happen again: {}", overflow.stderr);
     launch(&["--config=nowhere.toml"]).end().assert(2, &["nowhere.toml"]);
     launch(&["--hosts=x", "--process=0"]).end().assert(2, &["leave --hosts and --cluster out"]);
-    let ended = launch(&["--set=dataset=rmat-15", "--set=seeds=200"]);
+    let ended = launch(&LONG[1..]);
     sleep(Duration::from_millis(1000));
     ended.signal(Signal::TERM);
     let ended = ended.end();

@@ -15,6 +15,8 @@ use signal_hook::iterator::Signals;
 use super::super::cluster::SECRET_VARIABLE;
 use super::super::{Error, error};
 
+/// Says to a process that it was launched, and is not to outlive its launcher.
+const LAUNCHED: &str = "ISVD_LAUNCHED";
 /// How often children and signals are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 /// How long the others may take to end by themselves after one has failed, beside the time that they need to notice.
@@ -57,7 +59,12 @@ impl Children {
     pub(super) fn start(&mut self, arguments: &[OsString], secret: &str) -> io::Result<()> {
         let process = self.running.len();
         let mut command = Command::new(env::current_exe()?);
-        command.args(arguments).env(SECRET_VARIABLE, secret).stdin(Stdio::null()).stderr(Stdio::piped());
+        command
+            .args(arguments)
+            .env(SECRET_VARIABLE, secret)
+            .env(LAUNCHED, "1")
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped());
         if process > 0 {
             command.stdout(Stdio::null());
         }
@@ -117,7 +124,16 @@ impl Children {
     }
 }
 
-/// Whatever happens, no child outlives the launcher.
+/// Has the system end this process with the one that launched it, if one did: a launcher that is killed cannot do so.
+pub(in crate::cli) fn end_with_launcher() {
+    #[cfg(target_os = "linux")]
+    if env::var_os(LAUNCHED).is_some() {
+        // Without it, the process works to its end unseen.
+        let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
+    }
+}
+
+/// Whatever fails here, no child is left behind.
 impl Drop for Children {
     fn drop(&mut self) {
         for running in &mut self.running {

@@ -14,6 +14,7 @@ use super::cluster::ClusterError;
 use super::request::all_threads;
 use super::{Arguments, Error, Request, error};
 use crate::engine::mesh::Secret;
+pub(super) use children::end_with_launcher;
 use children::{Children, Ended};
 
 /// More processes than this on one machine is a slip of the finger.

@@ -75,8 +75,8 @@ pub(super) fn call(stream: &mut (impl Read + Write), hello: Hello, secret: &Secr
     if !hellos.is_proven(secret, Role::Answerer, &proof) {
         return Err(refused("it did not prove that it knows the secret"));
     }
-    let expected = Hello { from: hello.to, to: hello.from, ..hello };
-    fit(&answerer, &expected)
+    let is_expected = Hello { nonce: answerer.nonce, from: hello.to, to: hello.from, ..hello } == answerer;
+    fit(&answerer, is_expected)
 }
 
 /// Answers a caller, and says who it is. `processes` there are, and this is `process`.
@@ -94,19 +94,18 @@ pub(super) fn answer(
         return Err(refused("a caller did not prove that it knows the secret"));
     }
     stream.write_all(&hellos.prove(secret, Role::Answerer))?;
-    let is_caller = caller.from > answerer.from && caller.from < answerer.processes;
-    let from = if is_caller { caller.from } else { answerer.processes };
-    fit(&caller, &Hello { from, to: answerer.from, ..answerer })?;
+    let is_caller = (answerer.from + 1..answerer.processes).contains(&caller.from);
+    let is_expected = (caller.to, caller.processes) == (answerer.from, answerer.processes);
+    fit(&caller, is_caller && is_expected)?;
     Ok(caller)
 }
 
-/// Checks that a process is the one that it should be.
-fn fit(found: &Hello, expected: &Hello) -> io::Result<()> {
+/// Checks that a process speaks as this one does, and is the one that it should be.
+fn fit(found: &Hello, is_expected: bool) -> io::Result<()> {
     if found.protocol != PROTOCOL {
         return Err(refused(format!("it speaks protocol {} and this process {PROTOCOL}", found.protocol)));
     }
-    let numbers = |hello: &Hello| (hello.from, hello.to, hello.processes, hello.generation);
-    if numbers(found) != numbers(expected) {
+    if !is_expected {
         let Hello { from, to, processes, .. } = found;
         return Err(refused(format!(
             "process {from} of {processes} called process {to}: do the lists of hosts differ?"

@@ -3,7 +3,7 @@
 //! Every process runs the same program on the same data, makes the same calls of [`run`](super::run) in the same order and
 //! gets the same answers. Between each two of them is a *control connection*, on which both say that they are alive, that
 //! they are done, or why the run must end; and for each `run` a *data connection*, which is handed to timely. The process of
-//! the higher number calls, the other answers at its [`door`]. Both prove that they know the secret (see [`handshake`])
+//! the higher number calls, the other answers at its door. Both prove that they know the secret (see `handshake`)
 //! before anything else is read, and then compare [`Facts`]: what they must have in common to compute the same.
 //!
 //! A process that loses another ends: it tells the others why, and then the user. That cannot be left to whoever called
