@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use support::answer::without_circumstances;
 use support::{data, folder, names, write_config};
 
 /// What must be the same down to the last bit: every result, and the figures without times.
@@ -22,8 +23,11 @@ impl Results {
         assert!(!out.join("checkpoint").exists(), "a run that is over needs no checkpoint");
         let read = |name: String| {
             let bytes = fs::read(out.join(&name)).unwrap();
-            let bytes = if name == "metrics.json" { without_circumstances(&bytes) } else { bytes };
-            (name, bytes)
+            if name != "metrics.json" {
+                return (name, bytes);
+            }
+            let figures = without_circumstances(serde_json::from_slice(&bytes).unwrap());
+            (name, figures.to_string().into_bytes())
         };
         Self(names(&out).into_iter().map(read).collect())
     }
@@ -36,24 +40,6 @@ impl Results {
             assert!(one == other, "{what}: {name} differs");
         }
     }
-}
-
-fn without_circumstances(metrics: &[u8]) -> Vec<u8> {
-    fn clean(value: &mut Value) {
-        match value {
-            Value::Object(entries) => {
-                for name in ["workers", "seconds", "peak_memory_bytes"] {
-                    entries.shift_remove(name);
-                }
-                entries.values_mut().for_each(clean);
-            }
-            Value::Array(values) => values.iter_mut().for_each(clean),
-            _ => {}
-        }
-    }
-    let mut metrics = serde_json::from_slice(metrics).unwrap();
-    clean(&mut metrics);
-    serde_json::to_vec(&metrics).unwrap()
 }
 
 /// The program, started in a folder and ended with the test.
