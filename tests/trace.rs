@@ -92,6 +92,14 @@ fn steps_are_told_on_stderr_when_asked_for() {
     assert_eq!(output.status.code(), Some(0));
     let mut lines = text(&output.stderr).lines();
     assert!(lines.any(|line| line.contains("worker=1") && line.contains("A·")), "steps of the second worker");
+    let output = run(folder.path(), &[&DEMO[..], &["--log=debug"]].concat());
+    let lines = text(&output.stderr);
+    for words in
+        ["loaded dataset=\"demo\" nodes=5000", "begins stage=\"embedding\"", "done=2", "ends stage=\"embedding\""]
+    {
+        assert!(lines.contains(words), "`{words}` is not in: {lines}");
+    }
+    assert!(!lines.contains("worker="), "no single steps: {lines}");
     let output = run(folder.path(), &DEMO);
     assert_eq!(text(&output.stderr), "", "nothing unasked");
 }

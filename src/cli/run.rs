@@ -45,6 +45,8 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     let mut dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
     // What reading left behind would stay in the way.
     release_unused();
+    let (nodes, edges, seconds) = (dataset.graph.nodes(), dataset.graph.len(), start.elapsed().as_secs_f64());
+    tracing::info!(dataset = dataset.name, nodes, edges, seconds, "loaded");
     state_data(&request.cluster, &dataset);
     let request = &request.beside(dataset.bytes()).with_keeper(&dataset, interrupt)?;
     match &experiment.nodes {
@@ -99,7 +101,7 @@ fn predict_links(
             Some(order) => outcome.embedding.with_rows(|panel, rank| order.by_node(panel, rank)),
         });
     }
-    let metrics = metrics(request, dataset, runs, clock);
+    let metrics = metrics(request, dataset, runs, clock)?;
     let has_node_rows = first.as_ref().is_none_or(|embedding| embedding.nodes == graph.nodes());
     let ids = Some(&dataset.ids).filter(|_| has_node_rows);
     let files = first.as_ref().map(ResultFile::of_embedding).unwrap_or_default();
@@ -123,7 +125,7 @@ fn classify_nodes(
         runs.push(outcome.stages);
         first.get_or_insert((outcome.model, outcome.probabilities));
     }
-    let metrics = metrics(request, &data.dataset, runs, clock);
+    let metrics = metrics(request, &data.dataset, runs, clock)?;
     let mut files = Vec::new();
     if let Some((model, probabilities)) = &first {
         files = model.files();
@@ -169,9 +171,10 @@ impl Clock {
     }
 }
 
-fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: Clock) -> Metrics {
+fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: Clock) -> Result<Metrics, Error> {
     let experiment = &request.experiment;
-    Metrics {
+    let times = worker_times(request.cluster)?;
+    Ok(Metrics {
         config: experiment.name.clone(),
         dataset: dataset.name.clone(),
         nodes: dataset.graph.nodes(),
@@ -184,8 +187,8 @@ fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: C
         stages: merge(runs),
         seconds: Seconds { total: clock.start.elapsed().as_secs_f64(), ..clock.seconds },
         peak_memory_bytes: memory::peak_bytes(),
-        time_by_worker: WorkerFigures::of_all(&worker_times()),
-    }
+        time_by_worker: WorkerFigures::of_all(&times),
+    })
 }
 
 /// The graph of some edges: as a store has it ready, or made of the list. One process uses all of its tiles.

@@ -133,10 +133,7 @@ where
         trace::begin(index, cluster.all_workers(), cluster.processes());
         let outcome = catch(index, "the job", || {
             let mut session = Session::new(worker, &programs, layouts.clone(), cluster, stop.clone());
-            let result = job(&mut session).and_then(|made| {
-                trace::share(&mut session, index == first)?;
-                Ok(made)
-            });
+            let result = job(&mut session);
             stop.end(index, session.turns());
             Ending { result, is_echo: session.was_stopped() }
         });
@@ -155,6 +152,7 @@ where
             Ok(()) => ending,
             Err(panic) => Ending { result: ending.result.and(Err(panic.into())), is_echo: ending.is_echo },
         };
+        trace::end();
         // The other end is there as long as a worker is awaited.
         let _ = ended.send((index - first, ending));
     };

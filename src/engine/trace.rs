@@ -1,15 +1,15 @@
 //! Where the time of a worker goes: computing, or waiting for somebody.
 //!
 //! Every step that a worker computes, every wait for blocks of others, and every panel that it sends are told to
-//! [`tracing`] as they end, at level TRACE with the target [`TARGET`]. Sums are kept besides: after a run every process
-//! knows them for all workers.
+//! [`tracing`] as they end, at level TRACE with the target [`TARGET`]. Sums are kept besides, for as long as the process
+//! lives.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::cluster::{Cluster, run};
 use super::error::EngineError;
-use super::session::Session;
 
 /// The target of the events of workers. Their fields: `worker`, `step`, `micros` it took until now; a wait also has
 /// `waited_for`, the worker whose blocks came last; what is sent has `bytes` in place of a time.
@@ -26,13 +26,8 @@ pub struct WorkerTime {
     pub sent: f64,
 }
 
-/// Of all workers of all processes, as far as runs have ended.
+/// By worker, as far as runs have ended; of those of other processes nothing is known here.
 static TIMES: Mutex<Vec<WorkerTime>> = Mutex::new(Vec::new());
-
-/// What every worker of every process did in all the runs so far that this process took part in and that succeeded.
-pub fn worker_times() -> Vec<WorkerTime> {
-    TIMES.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
 
 /// What the worker on this thread did in this run.
 #[derive(Debug, Default)]
@@ -134,30 +129,37 @@ fn micros(duration: Duration) -> u64 {
     duration.as_micros() as u64
 }
 
-/// Tells all workers what each of them did in a run, and adds it to what this process knows.
-pub(super) fn share(session: &mut Session<'_>, is_first: bool) -> Result<(), EngineError> {
-    let workers = session.workers();
-    let own = CLOCK.with_borrow(|clock| {
-        let waited = clock.waiting_for.iter().map(Duration::as_secs_f64);
-        [clock.computing.as_secs_f64(), clock.sent as f64].into_iter().chain(waited).collect::<Vec<f64>>()
-    });
-    let row = own.len();
-    // With as many pieces as workers, each has the one of its own number.
-    let all = session.sum_over(workers, workers * row, |piece, sums| {
-        sums[piece * row..(piece + 1) * row].copy_from_slice(&own);
-    })?;
-    if is_first {
-        let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
-        let most = times.len().max(workers);
-        times.resize_with(most, WorkerTime::default);
-        for (time, row) in times.iter_mut().zip(all.chunks_exact(row)) {
-            time.computing += row[0];
-            time.sent += row[1];
-            time.waiting_for.resize(time.waiting_for.len().max(workers), 0.0);
-            time.waiting_for.iter_mut().zip(&row[2..]).for_each(|(sum, waited)| *sum += waited);
-        }
+/// The worker on this thread is done with its run.
+pub(super) fn end() {
+    let Clock { worker, computing, waiting_for, sent, .. } = CLOCK.take();
+    let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let most = times.len().max(waiting_for.len());
+    times.resize_with(most, WorkerTime::default);
+    let time = &mut times[worker];
+    time.computing += computing.as_secs_f64();
+    time.sent += sent as f64;
+    time.waiting_for.resize(most, 0.0);
+    time.waiting_for.iter_mut().zip(waiting_for).for_each(|(sum, waited)| *sum += waited.as_secs_f64());
+}
+
+/// What every worker of every process did in all runs so far. With several processes, all must ask.
+pub fn worker_times(cluster: Cluster) -> Result<Vec<WorkerTime>, EngineError> {
+    let own = TIMES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if cluster.processes() == 1 {
+        return Ok(own);
     }
-    Ok(())
+    let workers = cluster.all_workers();
+    let row = 2 + workers;
+    // With as many pieces as workers, each has the one of its own number, and its process knows what it did.
+    let all: Vec<f64> = run(cluster, Vec::new(), move |session| {
+        session.sum_over(workers, workers * row, |worker, sums| {
+            let time = &own[worker];
+            let numbers = [time.computing, time.sent].into_iter().chain(time.waiting_for.iter().copied());
+            sums[worker * row..(worker + 1) * row].iter_mut().zip(numbers).for_each(|(sum, number)| *sum = number);
+        })
+    })?;
+    let of_row = |row: &[f64]| WorkerTime { computing: row[0], sent: row[1], waiting_for: row[2..].to_vec() };
+    Ok(all.chunks_exact(row).map(of_row).collect())
 }
 
 #[cfg(test)]
