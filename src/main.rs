@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use isvd_dist::cli::{self, Arguments};
 
 fn main() -> ExitCode {
-    match cli::execute(Arguments::parse()) {
+    match cli::execute(Arguments::typed()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             cli::print(&error);

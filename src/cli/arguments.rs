@@ -82,6 +82,16 @@ pub struct Arguments {
     pub company: ClusterArguments,
 }
 
+impl Arguments {
+    /// What a person typed; ends the program with an explanation where that makes no sense.
+    pub fn typed() -> Self {
+        let words = std::env::args_os();
+        #[cfg(unix)]
+        let words = super::launch::spelled_out(words);
+        Self::parse_from(words)
+    }
+}
+
 /// What to compute, and on which data.
 #[derive(Debug, Clone, Args)]
 pub struct What {

@@ -261,6 +261,8 @@ pub enum Error {
     Interrupted {
         /// Whether there is a checkpoint.
         is_kept: bool,
+        /// Whether another process tells the person.
+        is_told: bool,
     },
     /// There is nothing but the answer on stdout, and it cannot be printed.
     #[error("cannot print on stdout")]
@@ -410,6 +412,9 @@ pub(super) fn note(text: &str) {
 
 /// Tells a person what went wrong and why, on stderr. A closed stderr is no reason to fail differently.
 pub fn print(error: &Error) {
+    if matches!(error, Error::Interrupted { is_told: true, .. }) {
+        return;
+    }
     let mut stderr = io::stderr().lock();
     let kind = if matches!(error, Error::Interrupted { .. }) { "" } else { "error: " };
     let _ = writeln!(stderr, "{kind}{error}");

@@ -30,7 +30,7 @@ pub fn run(request: &Request) -> Result<(), Error> {
     let interrupt = signals::watch(request);
     in_company(request, |request| match carry_out(request, &interrupt) {
         // Whatever failed did so because the run was asked to end.
-        Err(_) if interrupt.is_met() => Err(Error::Interrupted { is_kept: request.has_checkpoint() }),
+        Err(_) if interrupt.is_met() => Err(request.interrupted()),
         other => other,
     })?;
     timeline
@@ -137,14 +137,14 @@ fn classify_nodes(
 /// Writes and prints, where that is this process's part, and removes the checkpoints that led to the results. That takes a
 /// moment, in which nobody ends the run. The other processes are needed no more: their end does not matter now.
 fn finish(request: &Request, folder: Option<&Folder>, results: Results<'_>) -> Result<(), Error> {
+    if let Some(keeper) = &request.keeper {
+        keeper.interrupt().hold();
+    }
     if let Some(mesh) = request.cluster.mesh {
         mesh.leave();
     }
     let Some(folder) = folder else { return Ok(()) };
     let metrics = results.metrics;
-    if let Some(keeper) = &request.keeper {
-        keeper.interrupt().hold();
-    }
     folder.write(results)?;
     if let Some(keeper) = &request.keeper {
         keeper.finish();

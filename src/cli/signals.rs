@@ -1,20 +1,68 @@
 //! Ctrl-C, and what a scheduler sends before it ends a process.
+//!
+//! Of several processes any may be asked. In the middle of something that can be kept all hear of it at the next step, and
+//! end alike; elsewhere whoever is asked tells the others and ends on the spot, and so do they.
 
-use super::Request;
+use std::sync::OnceLock;
+
 use super::error::{self, Error};
+use super::{Request, cluster};
 use crate::engine::checkpoint::Interrupt;
+use crate::engine::mesh::{Mesh, MeshError};
+
+/// What the other processes are told.
+const REASON: &str = "interrupted";
+
+/// Signals are for the process as a whole, and come at any moment. This is what they need.
+static RUN: OnceLock<Run> = OnceLock::new();
+
+struct Run {
+    request: Request,
+    /// The other processes, once they are met.
+    mesh: OnceLock<&'static Mesh>,
+}
 
 /// Waits for signals from now on. The first asks the run to end, and ends it on the spot if it is not in the middle of
 /// something that can be kept; the second ends it on the spot.
 pub(super) fn watch(request: &Request) -> Interrupt {
     let interrupt = Interrupt::default();
+    RUN.get_or_init(|| Run { request: request.clone(), mesh: OnceLock::new() });
     #[cfg(unix)]
-    wait_for_signals(request.clone(), interrupt.clone());
+    wait_for_signals(interrupt.clone());
     interrupt
 }
 
+/// The processes to be told when this one is ended on the spot.
+pub(super) fn tell_to(mesh: &'static Mesh) {
+    if let Some(run) = RUN.get() {
+        let _ = run.mesh.set(mesh);
+    }
+}
+
+/// Whether an error comes of a signal to another process.
+pub(super) fn is_cause_of(error: &MeshError) -> bool {
+    matches!(error, MeshError::Blamed { reason, .. } if reason == REASON)
+}
+
+/// Ends this process because it, or another one, was asked to end.
+pub(super) fn end() -> ! {
+    if let Some(run) = RUN.get() {
+        error::print(&run.request.interrupted());
+    }
+    std::process::exit(Error::INTERRUPTED.into())
+}
+
+impl Request {
+    /// Says that the run was asked to end.
+    pub(super) fn interrupted(&self) -> Error {
+        // Of several processes the first tells the person, of launched ones the launcher.
+        let is_first = self.company.as_ref().is_none_or(|company| company.process == 0);
+        Error::Interrupted { is_kept: self.has_checkpoint(), is_told: !is_first || cluster::is_launched() }
+    }
+}
+
 #[cfg(unix)]
-fn wait_for_signals(request: Request, interrupt: Interrupt) {
+fn wait_for_signals(interrupt: Interrupt) {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
@@ -24,9 +72,10 @@ fn wait_for_signals(request: Request, interrupt: Interrupt) {
         for _ in signals.forever() {
             let is_first = !interrupt.is_asked();
             if !(interrupt.ask() && is_first) {
-                let interrupted = Error::Interrupted { is_kept: request.has_checkpoint() };
-                error::print(&interrupted);
-                std::process::exit(interrupted.exit_code().into());
+                if let Some(mesh) = RUN.get().and_then(|run| run.mesh.get()) {
+                    mesh.fail(REASON);
+                }
+                end();
             }
         }
     };

@@ -2,7 +2,7 @@
 
 use std::process;
 
-use super::super::{Error, Request, error};
+use super::super::{Error, Request, error, signals};
 use crate::dataset::Dataset;
 use crate::engine::Cluster;
 use crate::engine::mesh::{Facts, Mesh, MeshError};
@@ -17,6 +17,7 @@ pub(in crate::cli) fn in_company(
 ) -> Result<(), Error> {
     let Some(settings) = &request.company else { return carry_out(request) };
     let mesh = Mesh::join(settings.clone(), &facts_of(request), end)?;
+    signals::tell_to(mesh);
     let cluster = Cluster { mesh: Some(mesh), memory: mesh.memory(), ..request.cluster };
     let outcome = carry_out(&Request { cluster, ..request.clone() });
     match &outcome {
@@ -29,6 +30,9 @@ pub(in crate::cli) fn in_company(
 
 /// Another process was lost, or ended the run.
 fn end(error: &MeshError) -> ! {
+    if signals::is_cause_of(error) {
+        signals::end();
+    }
     error::print_line(error);
     process::exit(Error::CLUSTER.into())
 }

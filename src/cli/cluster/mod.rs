@@ -19,6 +19,9 @@ pub(super) use secret::VARIABLE as SECRET_VARIABLE;
 
 use crate::engine::mesh::{Secret, Settings};
 
+/// Says to a process that it was launched: it is not to outlive its launcher, which tells the person how the run ended.
+pub(super) const LAUNCHED_VARIABLE: &str = "ISVD_LAUNCHED";
+
 /// The first port where a scheduler, and no list, says who takes part.
 const DEFAULT_PORT: u16 = 7461;
 
@@ -73,6 +76,11 @@ pub enum Scheduler {
 struct Hosts {
     addresses: Vec<String>,
     process: usize,
+}
+
+/// Whether this process is one that `launch` started.
+pub(super) fn is_launched() -> bool {
+    std::env::var_os(LAUNCHED_VARIABLE).is_some()
 }
 
 /// A variable of the environment that must be there.

@@ -12,11 +12,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::super::cluster::SECRET_VARIABLE;
+use super::super::cluster::{LAUNCHED_VARIABLE, SECRET_VARIABLE, is_launched};
 use super::super::{Error, error};
 
-/// Says to a process that it was launched, and is not to outlive its launcher.
-const LAUNCHED: &str = "ISVD_LAUNCHED";
 /// How often children and signals are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 /// How long the others may take to end by themselves after one has failed, beside the time that they need to notice.
@@ -27,6 +25,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(super) enum Ended {
     /// All without an error.
     Well,
+    /// Because somebody asked them to.
+    Interrupted,
     /// One with an error that is not that of another.
     Badly { process: usize, code: u8, may_restart: bool },
 }
@@ -62,7 +62,7 @@ impl Children {
         command
             .args(arguments)
             .env(SECRET_VARIABLE, secret)
-            .env(LAUNCHED, "1")
+            .env(LAUNCHED_VARIABLE, "1")
             .stdin(Stdio::null())
             .stderr(Stdio::piped());
         if process > 0 {
@@ -79,7 +79,8 @@ impl Children {
         Ok(())
     }
 
-    /// Waits for all. When one has failed, the others have some time to end by themselves.
+    /// Waits for all. When one has failed, the others have some time to end by themselves. Of those that were asked to end
+    /// one may still write a checkpoint: that takes as long as it takes.
     pub(super) fn wait(mut self) -> io::Result<Ended> {
         let mut give_up = None;
         while !self.running.is_empty() {
@@ -98,7 +99,7 @@ impl Children {
                 }
             }
             self.running = still;
-            if self.ended.iter().any(|(_, status)| !status.success()) {
+            if self.ended.iter().any(|(_, status)| !status.success() && !is_interrupted(status)) {
                 let give_up = *give_up.get_or_insert_with(|| Instant::now() + self.patience);
                 if Instant::now() > give_up {
                     self.running.iter_mut().try_for_each(|running| running.child.kill())?;
@@ -127,7 +128,7 @@ impl Children {
 /// Has the system end this process with the one that launched it, if one did: a launcher that is killed cannot do so.
 pub(in crate::cli) fn end_with_launcher() {
     #[cfg(target_os = "linux")]
-    if env::var_os(LAUNCHED).is_some() {
+    if is_launched() {
         // Without it, the process works to its end unseen.
         let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
     }
@@ -143,11 +144,19 @@ impl Drop for Children {
     }
 }
 
-/// One answer for all. A process that lost another says so with a code of its own; the cause is somebody else's.
+fn is_interrupted(status: &ExitStatus) -> bool {
+    status.code() == Some(Error::INTERRUPTED.into())
+}
+
+/// One answer for all. A process that lost another says so with a code of its own; the cause is somebody else's. An error
+/// counts for more than that the run was interrupted: what it had found may not be kept.
 fn verdict(ended: &[(usize, ExitStatus)]) -> Ended {
     let failed = || ended.iter().filter(|(_, status)| !status.success());
     let is_echo = |status: &ExitStatus| status.code() == Some(Error::CLUSTER.into());
-    let own = failed().find(|(_, status)| status.code().is_some() && !is_echo(status));
+    let own = failed().find(|(_, status)| status.code().is_some() && !is_echo(status) && !is_interrupted(status));
+    if own.is_none() && failed().any(|(_, status)| is_interrupted(status)) {
+        return Ended::Interrupted;
+    }
     let killed = || failed().find(|(_, status)| status.signal().is_some());
     match own.or_else(killed).or_else(|| failed().next()) {
         None => Ended::Well,
@@ -174,5 +183,7 @@ mod tests {
         assert_eq!(verdict(&[(2, exit(4)), (1, exit(3)), (0, killed)]), badly(1, 3, false));
         assert_eq!(verdict(&[(2, exit(4)), (1, killed), (0, exit(4))]), badly(1, 4, true));
         assert_eq!(verdict(&[(2, exit(4)), (1, exit(0))]), badly(2, 4, true));
+        assert_eq!(verdict(&[(2, exit(4)), (1, exit(130)), (0, exit(130))]), Ended::Interrupted);
+        assert_eq!(verdict(&[(2, exit(130)), (1, exit(130)), (0, exit(1))]), badly(0, 1, false));
     }
 }

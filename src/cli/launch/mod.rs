@@ -55,12 +55,13 @@ impl Launch {
         };
         what.map_or(Ok(()), |what| Err(ClusterError::NotForLaunch { what }))?;
         // What is wrong with the config is said once, and not by every process.
-        Request::new(parsed)?;
+        let request = Request::new(parsed)?;
         for restart in 0.. {
-            let more = if restart == 0 { &[] } else { ON_RESTART };
+            let more = if restart == 0 || request.resume { &[] } else { ON_RESTART };
             let ended = self.attempt(&arguments, more, peer_timeout).map_err(Error::Launch)?;
             match ended {
                 Ended::Well => return Ok(()),
+                Ended::Interrupted => return Err(request.interrupted()),
                 Ended::Badly { process, code, may_restart } if may_restart && restart < self.restarts => {
                     let left = self.restarts - restart - 1;
                     error::note(&format!(
@@ -101,9 +102,40 @@ impl Launch {
     }
 }
 
+/// `-n3` as `-n 3`. Words with hyphens may follow that are not for `launch`, so clap would take it for the first of them.
+pub(super) fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    if words.get(1).is_some_and(|word| word == "launch") {
+        let is_number = |text: &&str| text.starts_with(|c: char| c == '=' || c.is_ascii_digit());
+        let spell_out = |word: OsString| match word.to_str().and_then(|word| word.strip_prefix("-n")).filter(is_number)
+        {
+            Some(number) => vec!["-n".into(), number.trim_start_matches('=').into()],
+            None => vec![word],
+        };
+        words = words.into_iter().flat_map(spell_out).collect();
+    }
+    words
+}
+
 /// Finds a free port of this machine for each process. All are taken at once, so that none is found twice.
 fn write_hosts(path: &Path, processes: usize) -> io::Result<()> {
     let taken: Vec<_> = (0..processes).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<io::Result<_>>()?;
     let addresses: Vec<_> = taken.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
     fs::write(path, addresses.iter().map(|address| format!("{address}\n")).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_may_stand_next_to_its_option() {
+        let spelled_out = |text: &str| spelled_out(text.split(' ').map(OsString::from)).join(" ".as_ref());
+        for text in ["isvd-dist launch -n3 --workers 1", "isvd-dist launch -n=3 --workers 1"] {
+            assert_eq!(spelled_out(text), "isvd-dist launch -n 3 --workers 1");
+        }
+        for text in ["isvd-dist launch --restarts 2 -n 3 -negative", "isvd-dist --matrix -n3"] {
+            assert_eq!(spelled_out(text), text);
+        }
+    }
 }

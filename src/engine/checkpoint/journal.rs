@@ -105,23 +105,35 @@ impl Journal {
                 }
             }
         }
-        let mut reason = String::new();
+        let mut written = Ok(());
         if is_first {
-            let written = work.keeper.commit(start, |store| {
+            written = work.keeper.commit(start, |store| {
                 let (label, panels) = (self.label.clone(), pieces?);
                 let numbers = work.write_numbers(store, &numbers)?;
                 Ok(Record { work: work.number, label, is_finished: false, numbers, panels })
             });
-            reason = written.err().map_or(reason, |error| error.to_string());
         }
-        let reason = session.spread_bytes(reason.as_bytes())?;
-        if !reason.is_empty() {
-            let reason = String::from_utf8_lossy(&reason).into_owned();
-            return Ok(Err(EngineError::Checkpoint { reason }));
+        let shared = share(session, &reason_of(written))?;
+        if shared.is_ok() {
+            self.written = panels.into_iter().map(|(name, _)| name).collect();
         }
-        self.written = panels.into_iter().map(|(name, _)| name).collect();
-        Ok(Ok(()))
+        Ok(shared)
     }
+}
+
+/// Why something was not written; nothing if it was.
+pub(super) fn reason_of(written: Result<(), CheckpointError>) -> String {
+    written.err().map_or_else(String::new, |error| error.to_string())
+}
+
+/// Tells all workers why the first could not write, if so. All wait here until it has.
+pub(super) fn share(session: &mut Session<'_>, reason: &str) -> Result<Result<(), EngineError>, EngineError> {
+    let reason = session.spread_bytes(reason.as_bytes())?;
+    if reason.is_empty() {
+        return Ok(Ok(()));
+    }
+    let reason = String::from_utf8_lossy(&reason).into_owned();
+    Ok(Err(EngineError::Checkpoint { reason }))
 }
 
 /// The piece of a panel: a new one, if the panel is there, or the one of the last checkpoint.

@@ -94,8 +94,11 @@ impl Keeper {
         self.rhythm.resume
     }
 
+    /// Tells a person something; of several processes the one with the checkpoints does.
     pub(super) fn tell(&self, notice: Notice) {
-        (self.tell)(notice);
+        if self.store.is_some() {
+            (self.tell)(notice);
+        }
     }
 
     /// Tells, once, that checkpoints cannot be written. A run that goes on may still end well.

@@ -83,7 +83,7 @@ impl<P: ?Sized> Watch<P> {
             return Ok(answer);
         }
         let answer = work()?;
-        watched.finish(label, &answer)?;
+        watched.finish(label, &answer, cluster)?;
         Ok(answer)
     }
 }
@@ -128,16 +128,37 @@ impl Work {
     }
 
     /// Keeps what was found, if it took long enough; ends the run if somebody asked for that meanwhile.
-    fn finish<A: Answer>(&self, label: &str, answer: &A) -> Result<(), EngineError> {
-        let is_interrupted = self.keeper.interrupt().release();
+    fn finish<A: Answer>(&self, label: &str, answer: &A, cluster: Cluster) -> Result<(), EngineError> {
+        let is_interrupted = self.is_interrupted(cluster)?;
+        let mut kept = Ok(());
         if self.keeper.is_worth_it() || (is_interrupted && self.keeper.is_writing()) {
-            match self.keeper.commit(Instant::now(), |store| self.write(store, label, answer)) {
-                Err(error) if is_interrupted => return Err(error.into()),
-                Err(error) => self.keeper.warn(&error.into()),
-                Ok(()) => {}
-            }
+            kept = self.keeper.commit(Instant::now(), |store| self.write(store, label, answer));
         }
-        if is_interrupted { Err(self.interrupted()) } else { Ok(()) }
+        if is_interrupted {
+            // Nobody leaves before all is written: some schedulers end the other processes with the first.
+            let reason = journal::reason_of(kept);
+            run(cluster, Vec::new(), move |session| journal::share(session, &reason))??;
+            return Err(self.interrupted());
+        }
+        if let Err(error) = kept {
+            self.keeper.warn(&error.into());
+        }
+        Ok(())
+    }
+
+    /// Whether any process was asked to end the run. From here on nothing is lost if this one ends.
+    fn is_interrupted(&self, cluster: Cluster) -> Result<bool, EngineError> {
+        let interrupt = self.keeper.interrupt();
+        if cluster.mesh.is_none() {
+            return Ok(interrupt.release());
+        }
+        let asked = interrupt.clone();
+        let [is_interrupted] = run(cluster, Vec::new(), move |session| session.any([asked.is_asked()]))?;
+        if interrupt.release() && !is_interrupted {
+            // Too late to be heard by the others here: the next piece of work will tell them.
+            interrupt.hold();
+        }
+        Ok(is_interrupted)
     }
 
     fn write<A: Answer>(&self, store: &Store, label: &str, answer: &A) -> Result<Record, CheckpointError> {
