@@ -16,6 +16,21 @@ use crate::support::answer::without_circumstances;
 
 /// A run that takes some seconds, so that something can happen meanwhile.
 pub const LONG: &[&str] = &["--workers=1", "--set=dataset=rmat-15", "--set=seeds=200"];
+/// A run of all stages that takes a second or two and writes a checkpoint whenever it can, to be cut off in the middle. With
+/// the timeouts a process that is lost is missed soon, also at the start.
+pub const CUT_OFF: &[&str] = &[
+    "--config=demo",
+    "--set=embedding.window=4",
+    "--set=embedding.tolerance=0.001",
+    "--set=finetune.batch=500",
+    "--set=finetune.negatives=2",
+    "--set=update.edges=valid",
+    "--checkpoint=0",
+    "--peer-timeout=3",
+    "--connect-timeout=3",
+];
+/// The time after which a process that is lost is missed in such a run, with what a busy machine may add.
+pub const IN_TIME: Duration = Duration::from_secs(3 + 5);
 /// No test waits longer than this for a process.
 const MOST: Duration = Duration::from_secs(120);
 
@@ -54,6 +69,10 @@ impl Process {
     pub fn start(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self { child: command.spawn().unwrap() }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -107,6 +126,20 @@ pub fn member(folder: &Path, addresses: &[String], process: usize, arguments: &[
 /// All processes of a cluster.
 pub fn start(folder: &Path, addresses: &[String], arguments: &[&str]) -> Vec<Process> {
     (0..addresses.len()).map(|process| Process::start(member(folder, addresses, process, arguments))).collect()
+}
+
+/// Whether the cluster of a folder has left a checkpoint.
+pub fn has_checkpoint(folder: &Path) -> bool {
+    let entries = fs::read_dir(folder.join("results/checkpoint")).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().extension().is_some_and(|ending| ending == "json"))
+}
+
+pub fn wait_for_checkpoint(folder: &Path) {
+    let began = Instant::now();
+    while !has_checkpoint(folder) {
+        assert!(began.elapsed() < Duration::from_secs(60), "no checkpoint after a minute");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Every file of a result, as far as it must not depend on who computed it.

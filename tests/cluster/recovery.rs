@@ -1,0 +1,171 @@
+//! A cluster that is cut off goes on where it was, on other processes and workers, and ends with the bits of a run that was
+//! never interrupted.
+
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::support::folder;
+use crate::world::{
+    CUT_OFF, End, IN_TIME, Process, assert_same_results, free_addresses, has_checkpoint, program, start,
+    wait_for_checkpoint,
+};
+
+/// Processes, and workers of each.
+type Shape = (usize, usize);
+
+const SHAPES: [Shape; 5] = [(3, 1), (2, 2), (2, 1), (3, 2), (4, 1)];
+const INTERRUPTED: &str = "interrupted: to go on from the checkpoint, give the same command and --resume\n";
+
+/// A run on a cluster that nobody cuts off, and how long it took.
+fn whole() -> &'static (TempDir, Duration) {
+    static WHOLE: OnceLock<(TempDir, Duration)> = OnceLock::new();
+    WHOLE.get_or_init(|| {
+        let (folder, began) = (folder(), Instant::now());
+        cluster(folder.path(), (3, 1), &[]).into_iter().for_each(|process| process.end().assert(0, &[]));
+        let took = began.elapsed();
+        // One process alone is what all others are compared with.
+        fs::remove_dir_all(folder.path().join("results")).unwrap();
+        let mut alone = program(folder.path());
+        alone.args(CUT_OFF).args(["--workers=2", "--out=results"]);
+        Process::start(alone).end().assert(0, &[]);
+        (folder, took)
+    })
+}
+
+fn cluster(folder: &Path, (processes, workers): Shape, more: &[&str]) -> Vec<Process> {
+    let workers = format!("--workers={workers}");
+    start(folder, &free_addresses(processes), &[CUT_OFF, &[&workers], more].concat())
+}
+
+fn launch(folder: &Path, options: &[&str], more: &[&str]) -> Process {
+    let mut command = program(folder);
+    command.arg("launch").args(options).args(["--out=results", "--workers=1", "--quiet"]).args(CUT_OFF).args(more);
+    Process::start(command)
+}
+
+/// Goes on to the end, and compares the results. True if there was a checkpoint to go on from.
+#[track_caller]
+fn assert_goes_on(folder: &Path, shape: Shape, what: &str) -> bool {
+    let ends: Vec<End> = cluster(folder, shape, &["--resume"]).into_iter().map(Process::end).collect();
+    ends.iter().for_each(|end| end.assert(0, &[]));
+    assert!(ends[1..].iter().all(|end| end.stderr.is_empty()), "{what}: process 0 alone speaks");
+    assert_same_results(&whole().0.path().join("results"), &folder.join("results"), what);
+    ends[0].stderr.contains("note: resumed from results/checkpoint/")
+}
+
+/// Numbers from 0 to 1 that look random, and are the same every time.
+fn fractions(count: u64) -> impl Iterator<Item = f64> {
+    (1..=count).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64)
+}
+
+/// Kills one process after a while. The others must name it in time. False if the run was over before.
+fn lose_one(folder: &Path, (processes, workers): Shape, victim: usize, pause: Duration) -> bool {
+    let (addresses, workers) = (free_addresses(processes), format!("--workers={workers}"));
+    let mut processes = start(folder, &addresses, &[CUT_OFF, &[&workers]].concat());
+    sleep(pause);
+    processes.remove(victim).signal(Signal::KILL);
+    let killed = Instant::now();
+    let ends: Vec<End> = processes.into_iter().map(Process::end).collect();
+    assert!(killed.elapsed() < IN_TIME, "{:?}", killed.elapsed());
+    if ends.iter().all(|end| end.code == Some(0)) {
+        return false;
+    }
+    for end in &ends {
+        end.assert(4, &[&format!("process {victim} ({})", addresses[victim])]);
+        assert_eq!(end.stderr.lines().count(), 1, "{}", end.stderr);
+    }
+    true
+}
+
+#[test]
+fn a_process_killed_at_twenty_moments() {
+    let (_, took) = whole();
+    let (mut killed, mut resumed) = (0, 0);
+    for (number, fraction) in fractions(20).enumerate() {
+        let folder = folder();
+        let (shape, next) = (SHAPES[number % 5], SHAPES[(number + 1 + number / 5) % 5]);
+        let victim = (fraction * 1000.0) as usize % shape.0;
+        killed += usize::from(lose_one(folder.path(), shape, victim, took.mul_f64(fraction)));
+        let what = format!("process {victim} of {shape:?} killed at {fraction:.2}, resumed on {next:?}");
+        resumed += usize::from(assert_goes_on(folder.path(), next, &what));
+    }
+    assert!(killed >= 15 && resumed >= 10, "{killed} were killed in the middle, {resumed} had a checkpoint");
+}
+
+/// A signal to the launcher, at any moment, ends all its processes; what it says is one line.
+#[test]
+fn a_launched_run_that_is_asked_to_end() {
+    let (_, took) = whole();
+    let mut interrupted = 0;
+    for (number, fraction) in fractions(8).enumerate() {
+        let folder = folder();
+        let run = launch(folder.path(), &["-n3", "--restarts=3"], &[]);
+        sleep(took.mul_f64(fraction));
+        run.signal(if number % 2 == 0 { Signal::INT } else { Signal::TERM });
+        let end = run.end();
+        if end.code == Some(0) {
+            continue;
+        }
+        interrupted += 1;
+        end.assert(130, &[]);
+        let expected = if has_checkpoint(folder.path()) { INTERRUPTED } else { "interrupted\n" };
+        assert_eq!(end.stderr, expected);
+        assert!(!folder.path().join("results/metrics.json").exists(), "no result");
+        assert_goes_on(folder.path(), SHAPES[number % 5], &format!("interrupted at {fraction:.2}"));
+    }
+    assert!(interrupted >= 5, "{interrupted}");
+}
+
+/// Of processes without a launcher any may be asked; all end alike, and the first says so.
+#[test]
+fn a_cluster_of_which_one_process_is_asked_to_end() {
+    for asked in 0..3 {
+        let folder = folder();
+        let processes = cluster(folder.path(), (3, 1), &[]);
+        wait_for_checkpoint(folder.path());
+        processes[asked].signal(Signal::TERM);
+        for (number, process) in processes.into_iter().enumerate() {
+            let end = process.end();
+            end.assert(130, &[]);
+            assert_eq!(end.stderr, if number == 0 { INTERRUPTED } else { "" }, "process {number}, asked {asked}");
+        }
+        assert!(assert_goes_on(folder.path(), (2, 2), &format!("process {asked} was asked to end")));
+    }
+}
+
+/// A launched run whose process is killed goes on by itself.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_launched_run_that_starts_again() {
+    for (victim, more) in [(0, &[][..]), (2, &["--resume"])] {
+        let folder = folder();
+        let run = launch(folder.path(), &["-n", "3", "--restarts", "1"], more);
+        wait_for_checkpoint(folder.path());
+        kill_process(child_of(run.id(), victim), Signal::KILL).unwrap();
+        let end = run.end();
+        end.assert(0, &["starting again, 0 more times at most", "[0] note: resumed from results/checkpoint/"]);
+        let results = folder.path().join("results");
+        assert_same_results(&whole().0.path().join("results"), &results, &format!("process {victim} was killed"));
+    }
+}
+
+/// A child of a process, in the order in which they were started.
+#[cfg(target_os = "linux")]
+fn child_of(process: u32, number: usize) -> Pid {
+    let parent_of = |child: &str| {
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
+        // Behind the name, which may hold anything: the state and the parent.
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    let own = all.filter(|name| name.bytes().all(|c| c.is_ascii_digit()) && parent_of(name) == Some(process));
+    let mut own: Vec<i32> = own.map(|name| name.parse().unwrap()).collect();
+    own.sort_unstable();
+    Pid::from_raw(own[number]).unwrap()
+}
