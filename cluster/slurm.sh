@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A job of four machines, one process on each, all of its cores as workers:
 #   sbatch cluster/slurm.sh --config ddi --data /shared/data --out /shared/results
+# A job that was cut off goes on from its last checkpoint with --resume at the end of the same command.
 #SBATCH --job-name=isvd-dist
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=1
