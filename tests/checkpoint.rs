@@ -10,36 +10,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::answer::without_circumstances;
+use support::answer::{Results, assert_same_results, results};
 use support::{data, folder, names, write_config};
 
-/// What must be the same down to the last bit: every result, and the figures without times.
-#[derive(PartialEq)]
-struct Results(Vec<(String, Vec<u8>)>);
-
-impl Results {
-    fn of(folder: &Path) -> Self {
-        let out = folder.join("out");
-        assert!(!out.join("checkpoint").exists(), "a run that is over needs no checkpoint");
-        let read = |name: String| {
-            let bytes = fs::read(out.join(&name)).unwrap();
-            if name != "metrics.json" {
-                return (name, bytes);
-            }
-            let figures = without_circumstances(serde_json::from_slice(&bytes).unwrap());
-            (name, figures.to_string().into_bytes())
-        };
-        Self(names(&out).into_iter().map(read).collect())
-    }
-
-    #[track_caller]
-    fn assert_same(&self, other: &Self, what: &str) {
-        let names = |results: &Self| results.0.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        assert_eq!(names(self), names(other), "{what}");
-        for ((name, one), (_, other)) in self.0.iter().zip(&other.0) {
-            assert!(one == other, "{what}: {name} differs");
-        }
-    }
+/// What a run that is over has left behind.
+fn results_of(folder: &Path) -> Results {
+    let out = folder.join("out");
+    assert!(!out.join("checkpoint").exists(), "a run that is over needs no checkpoint");
+    results(&out)
 }
 
 /// The program, started in a folder and ended with the test.
@@ -115,7 +93,7 @@ fn uninterrupted(arguments: &[&str]) -> Results {
     let own = folder();
     prepare(own.path());
     Run::start(own.path(), 2, arguments).end_well();
-    Results::of(own.path())
+    results_of(own.path())
 }
 
 /// Kills a run after each of these pauses, and goes on with another number of workers; whenever it gets to its end, it
@@ -130,7 +108,7 @@ fn assert_survives_kills(arguments: &[&str], milliseconds: impl IntoIterator<Ite
     let mut finish = |run: Run| {
         let said = run.end_well();
         resumed += usize::from(said.contains("note: resumed from out/checkpoint/"));
-        expected.assert_same(&Results::of(own.path()), &format!("{arguments:?}"));
+        assert_same_results(&expected, &results_of(own.path()), &format!("{arguments:?}"));
         fs::remove_dir_all(own.path().join("out")).unwrap();
     };
     for (number, pause) in milliseconds.into_iter().enumerate() {
@@ -251,7 +229,7 @@ fn an_interrupt_ends_the_step_and_leaves_a_checkpoint() {
         assert_eq!(names(&own.path().join("out")), ["checkpoint"], "no result that looks whole");
         let said = Run::start(own.path(), 4 - workers, &[LONG, &["--resume"]].concat()).end_well();
         assert!(said.starts_with("note: resumed from out/checkpoint/") && said.lines().count() == 1, "{said}");
-        expected.assert_same(&Results::of(own.path()), &format!("{workers} workers, {signal}"));
+        assert_same_results(&expected, &results_of(own.path()), &format!("{workers} workers, {signal}"));
     }
 }
 
@@ -306,7 +284,7 @@ fn of_a_damaged_checkpoint_the_one_before_is_used() {
         let shown = newest.strip_prefix(own.path()).unwrap().display().to_string();
         assert!(lines[0].starts_with(&format!("note: the checkpoint {shown} cannot be used")), "{damage}: {said}");
         assert!(lines[1].starts_with("note: resumed from out/checkpoint/"), "{damage}: {said}");
-        expected.assert_same(&Results::of(copy.path()), damage);
+        assert_same_results(&expected, &results_of(copy.path()), damage);
     }
 }
 
@@ -348,7 +326,8 @@ fn a_checkpoint_of_another_run_is_refused_by_name() {
     let said =
         Run::start(own.path(), 1, &[LONG, &["--resume", "--set=evaluate.metrics=[\"auc\"]"]].concat()).end_well();
     assert!(said.contains("resumed"), "what is measured may change: {said}");
-    assert!(expected.0.iter().zip(Results::of(own.path()).0).all(|(a, b)| a.0 == "metrics.json" || *a == b));
+    let found = results_of(own.path());
+    assert!(expected.iter().all(|(name, content)| name == "metrics.json" || found[name] == *content));
 }
 
 #[test]
@@ -356,7 +335,7 @@ fn without_resume_a_run_starts_anew_and_says_so() {
     let (own, expected) = interrupted();
     let said = Run::start(own.path(), 2, LONG).end_well();
     assert!(said.contains("give --resume") && said.lines().count() == 1, "{said}");
-    expected.assert_same(&Results::of(own.path()), "a new start");
+    assert_same_results(&expected, &results_of(own.path()), "a new start");
     let said = Run::start(own.path(), 2, &["--resume"]).end_well();
     assert!(said.contains("nothing to resume in out/checkpoint"), "{said}");
 }

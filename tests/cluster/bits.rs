@@ -1,7 +1,7 @@
 //! The answer does not depend on how many processes computed it.
 
 use crate::support::{data, folder};
-use crate::world::{Process, assert_same_results, program};
+use crate::world::{Process, assert_same_folders, program};
 
 /// Processes, and workers of each.
 const SHAPES: [(usize, usize); 4] = [(1, 3), (2, 1), (2, 2), (3, 1)];
@@ -22,7 +22,7 @@ fn same_bits(config: &str, more: &[&str]) {
         let metrics = run(&["launch", "-n", &n, "--workers", &w], &out);
         assert_eq!((&metrics["processes"], &metrics["workers"]), (&processes.into(), &(processes * workers).into()));
         assert_eq!(metrics["network_bytes_sent"].as_u64().unwrap() > 0, processes > 1, "{metrics}");
-        assert_same_results(&folder.path().join("one"), &folder.path().join(&out), &format!("{config}, {out}"));
+        assert_same_folders(&folder.path().join("one"), &folder.path().join(&out), &format!("{config}, {out}"));
     }
 }
 

@@ -8,8 +8,9 @@ use std::process::Command;
 use clap::Parser;
 use isvd_dist::cli::Arguments;
 
+use crate::support::answer::results;
 use crate::support::folder;
-use crate::world::{Process, free_addresses, results};
+use crate::world::{Process, free_addresses};
 
 fn file(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster").join(name)).unwrap()

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::folder;
-use crate::world::{Process, assert_same_results, free_addresses, member, program};
+use crate::world::{Process, assert_same_folders, free_addresses, member, program};
 
 const CALLS: usize = 1000;
 /// Bytes of a hello, and of a hello with the proof after it.
@@ -134,5 +134,5 @@ fn a_thousand_hostile_calls_during_start_and_run() {
         is_over.store(true, Ordering::Relaxed);
     });
     assert!(made.into_inner() >= CALLS, "the run was over before all had called");
-    assert_same_results(&folder.path().join("alone"), &folder.path().join("results"), "under siege");
+    assert_same_folders(&folder.path().join("alone"), &folder.path().join("results"), "under siege");
 }

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use crate::namespaces::Network;
 use crate::support::folder;
-use crate::world::{CUT_OFF, IN_TIME, Process, assert_same_results, member, program, wait_for_checkpoint};
+use crate::world::{CUT_OFF, IN_TIME, Process, assert_same_folders, member, program, wait_for_checkpoint};
 
 const HOSTS: usize = 3;
 
@@ -38,7 +38,7 @@ fn run_alone(folder: &Path) {
 #[track_caller]
 fn assert_ends_well(folder: &Path, processes: Vec<Process>, what: &str) {
     processes.into_iter().for_each(|process| process.end().assert(0, &[]));
-    assert_same_results(&folder.join("alone"), &folder.join("results"), what);
+    assert_same_folders(&folder.join("alone"), &folder.join("results"), what);
 }
 
 #[test]

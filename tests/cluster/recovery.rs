@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::folder;
 use crate::world::{
-    CUT_OFF, End, IN_TIME, Process, assert_same_results, free_addresses, has_checkpoint, program, start,
+    CUT_OFF, End, IN_TIME, Process, assert_same_folders, free_addresses, has_checkpoint, program, start,
     wait_for_checkpoint,
 };
 
@@ -55,7 +55,7 @@ fn assert_goes_on(folder: &Path, shape: Shape, what: &str) -> bool {
     let ends: Vec<End> = cluster(folder, shape, &["--resume"]).into_iter().map(Process::end).collect();
     ends.iter().for_each(|end| end.assert(0, &[]));
     assert!(ends[1..].iter().all(|end| end.stderr.is_empty()), "{what}: process 0 alone speaks");
-    assert_same_results(&whole().0.path().join("results"), &folder.join("results"), what);
+    assert_same_folders(&whole().0.path().join("results"), &folder.join("results"), what);
     ends[0].stderr.contains("note: resumed from results/checkpoint/")
 }
 
@@ -151,7 +151,7 @@ fn a_launched_run_that_starts_again() {
         let end = run.end();
         end.assert(0, &["starting again, 0 more times at most", "[0] note: resumed from results/checkpoint/"]);
         let results = folder.path().join("results");
-        assert_same_results(&whole().0.path().join("results"), &results, &format!("process {victim} was killed"));
+        assert_same_folders(&whole().0.path().join("results"), &results, &format!("process {victim} was killed"));
     }
 }
 

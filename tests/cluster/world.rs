@@ -1,6 +1,5 @@
 //! Processes of a cluster, started and ended by a test.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
@@ -10,9 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
 
-use crate::support::answer::without_circumstances;
+use crate::support::answer::{assert_same_results, results};
 
 /// A run that takes some seconds, so that something can happen meanwhile.
 pub const LONG: &[&str] = &["--workers=1", "--set=dataset=rmat-15", "--set=seeds=200"];
@@ -142,25 +140,8 @@ pub fn wait_for_checkpoint(folder: &Path) {
     }
 }
 
-/// Every file of a result, as far as it must not depend on who computed it.
-pub fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    let read = |entry: fs::DirEntry| {
-        let (name, content) = (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
-        if name != "metrics.json" {
-            return (name, content);
-        }
-        let metrics: Value = serde_json::from_slice(&content).unwrap();
-        (name, serde_json::to_vec(&without_circumstances(metrics)).unwrap())
-    };
-    entries.map(read).collect()
-}
-
+/// Compares two folders of results.
 #[track_caller]
-pub fn assert_same_results(one: &Path, other: &Path, what: &str) {
-    let (one, other) = (results(one), results(other));
-    assert!(one.keys().eq(other.keys()), "{what}: {:?} and {:?}", one.keys(), other.keys());
-    for (name, content) in &one {
-        assert!(*content == other[name], "{what}: {name} differs");
-    }
+pub fn assert_same_folders(one: &Path, other: &Path, what: &str) {
+    assert_same_results(&results(one), &results(other), what);
 }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use crate::support::answer::assert_same_results;
 use crate::support::{assert_done, data, folder, run, write_config};
-use crate::world::{assert_same, assert_same_from_store, assert_store_is_as_good, convert, files, results};
+use crate::world::{assert_same_from_store, assert_store_is_as_good, convert, files, results};
 
 /// As little work as every stage of link prediction can be asked for.
 const LINKS: &[&str] = &[
@@ -81,7 +82,7 @@ fn graphs_of_ones_own() {
         assert!(String::from_utf8_lossy(&original["ids.txt"]).contains("node-299\n"), "ids are the user's own");
         for workers in [1, 2, 3] {
             let results = results(&stored, workers, &["--config=mine.toml"]);
-            assert_same(&original, &results, &format!("directed = {directed}, {workers} workers"));
+            assert_same_results(&original, &results, &format!("directed = {directed}, {workers} workers"));
         }
     }
 }
@@ -109,7 +110,7 @@ fn nodes_to_classify() {
         let original = results(&mine, 1, &["--config=mine.toml"]);
         for workers in [1, 2, 3] {
             let results = results(&stored, workers, &["--config=mine.toml"]);
-            assert_same(&original, &results, &format!("{name} self-loops, {workers} workers"));
+            assert_same_results(&original, &results, &format!("{name} self-loops, {workers} workers"));
         }
     }
     // A model finds its store again, wherever the program is run.

@@ -1,6 +1,8 @@
 //! What a run leaves behind, as far as it must not depend on who computed it.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::Value;
@@ -60,6 +62,32 @@ fn without_seconds(value: &mut Value) {
         }
         Value::Array(values) => values.iter_mut().for_each(without_seconds),
         _ => {}
+    }
+}
+
+/// The files of a folder of results.
+pub type Results = BTreeMap<String, Vec<u8>>;
+
+/// Every file of a folder of results, as far as it must not depend on who computed it.
+pub fn results(folder: &Path) -> Results {
+    let read = |name: String| {
+        let content = fs::read(folder.join(&name)).unwrap();
+        if name != "metrics.json" {
+            return (name, content);
+        }
+        let metrics = without_circumstances(serde_json::from_slice(&content).unwrap());
+        (name, metrics.to_string().into_bytes())
+    };
+    super::names(folder).into_iter().map(read).collect()
+}
+
+#[track_caller]
+pub fn assert_same_results(one: &Results, other: &Results, what: &str) {
+    assert!(one.keys().eq(other.keys()), "{what}: {:?} and {:?}", one.keys(), other.keys());
+    for (name, content) in one {
+        let same = *content == other[name];
+        assert!(same || name != "metrics.json", "{what}: {}\n{}", super::text(content), super::text(&other[name]));
+        assert!(same, "{what}: {name} differs");
     }
 }
 
