@@ -1,5 +1,6 @@
 //! Starting workers, and their common end.
 
+use std::ops::Range;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -10,12 +11,12 @@ use timely::worker::Worker;
 
 use super::agreement::{StopSign, catch};
 use super::error::EngineError;
-use super::layout::Layouts;
 use super::mesh::Mesh;
+use super::needs::Wanted;
 use super::session::Session;
 use super::trace;
 use crate::kernel;
-use crate::plan::Program;
+use crate::plan::{Layouts, Program};
 
 /// How many workers run, and how blocks travel between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,13 @@ impl Cluster {
 
     pub(super) fn travel(&self) -> Travel {
         let by_pointer = self.transport == Transport::Pointers;
-        Travel { in_chunks: !by_pointer || self.processes() > 1, is_shared: by_pointer && self.workers > 1 }
+        Travel { in_chunks: !by_pointer || self.processes() > 1, by_pointer, workers: self.workers }
+    }
+
+    /// The workers of this process, by their numbers among all.
+    pub(super) fn own_workers(&self) -> Range<usize> {
+        let first = self.process() * self.workers;
+        first..first + self.workers
     }
 
     /// Up to how many bytes matrices may be written down unasked: half of what the process may hold.
@@ -84,8 +91,23 @@ pub enum Transport {
 pub(super) struct Travel {
     /// They are cut into chunks, since they go over a wire, too.
     pub(super) in_chunks: bool,
-    /// Other workers of the process read them where they lie.
-    pub(super) is_shared: bool,
+    /// Inside the process only pointers travel.
+    pub(super) by_pointer: bool,
+    /// How many workers each process has.
+    pub(super) workers: usize,
+}
+
+impl Travel {
+    /// Whether other workers of the process read blocks where they lie.
+    pub(super) fn is_shared(&self) -> bool {
+        self.by_pointer && self.workers > 1
+    }
+
+    /// The workers of the process of a worker, itself among them.
+    pub(super) fn colleagues(&self, worker: usize) -> Range<usize> {
+        let first = worker - worker % self.workers;
+        first..first + self.workers
+    }
 }
 
 /// How long the threads of a run that failed may take to end together with those of other processes. They do when all
@@ -117,6 +139,8 @@ where
         return Err(EngineError::Outline { name: name.to_owned() }.into());
     }
     kernel::configure();
+    let layouts = Layouts::new(programs.iter().map(Arc::as_ref), cluster.all_workers());
+    let wanted = Wanted::new(&programs, &layouts, cluster);
     let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };
     let (builders, others) = match (cluster.mesh, cluster.transport) {
         (Some(mesh), transport) => mesh.communication(cluster.workers, transport, &programs),
@@ -124,16 +148,16 @@ where
         (None, Transport::Bytes) => Communication::ProcessBinary(cluster.workers).try_build(),
     }
     .map_err(cannot_start)?;
-    let layouts = Layouts::new(&programs, cluster.all_workers());
-    let first = cluster.process() * cluster.workers;
+    let first = cluster.own_workers().start;
     let stop = Arc::new(StopSign::new(first, cluster.workers));
     let (ended, endings) = mpsc::channel();
     let work = move |worker: &mut Worker| {
         let index = worker.index();
         trace::begin(index, cluster.all_workers(), cluster.processes());
         let outcome = catch(index, "the job", || {
-            let mut session = Session::new(worker, &programs, layouts.clone(), cluster, stop.clone());
-            let result = job(&mut session);
+            let mut session = Session::new(worker, layouts.clone(), cluster, stop.clone());
+            let started = session.start(&programs, &wanted).map_err(E::from);
+            let result = started.and_then(|()| job(&mut session));
             stop.end(index, session.turns());
             Ending { result, is_echo: session.was_stopped() }
         });

@@ -77,7 +77,9 @@ fn encode<W: Write>(parcel: &Parcel, writer: &mut W) -> std::io::Result<()> {
             let text = failure_text(error);
             (tag::FAILURE, [text.len(), 0, 0, 0], Some(text))
         }
-        Payload::Nothing | Payload::Shard(_) | Payload::Whole(_) | Payload::Reduced(_) => (tag::NOTHING, [0; 4], None),
+        Payload::Nothing | Payload::Shard(_) | Payload::Shards(_) | Payload::Whole(_) | Payload::Reduced(_) => {
+            (tag::NOTHING, [0; 4], None)
+        }
     };
     let body = parcel.length_in_bytes() - HEADER_BYTES;
     for word in [tag, parcel.weight as u64, parcel.sender as u64, parcel.of as u64, body as u64] {
@@ -162,7 +164,7 @@ fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
         }
         _ => return Err("its kind is unknown"),
     };
-    Ok(Parcel { weight, sender, of, payload })
+    Ok(Parcel { weight, to: 0, sender, of, payload })
 }
 
 fn decode_node(words: &mut Words<'_>, length: usize) -> Result<Node, &'static str> {
@@ -221,14 +223,14 @@ pub(super) mod tests {
         let range = 0..buffer.len();
         let data = BlockData::Shared(Arc::new(buffer), range);
         let payload = Payload::Block(Block { total_rows: first_row + rows, first_row, rows, cols, data });
-        Parcel { weight: 1, sender: 2, of: 7, payload }
+        Parcel { weight: 1, to: 0, sender: 2, of: 7, payload }
     }
 
     fn partial(nodes: usize, length: usize, combine: Combine) -> Parcel {
         let node = |number| Node { level: 3, number, values: (0..length).map(|i| (i as f64).sqrt()).collect() };
         let nodes = (0..nodes).map(node).collect();
         let payload = Payload::Partial(Arc::new(Partial { combine, tiles: 99, length, cols: 4, nodes }));
-        Parcel { weight: 1, sender: 0, of: 1, payload }
+        Parcel { weight: 1, to: 0, sender: 0, of: 1, payload }
     }
 
     proptest! {

@@ -1,29 +1,23 @@
 //! Operators that bring everybody's part to everybody: all-gather, all-reduce, agreement.
 //!
-//! Each is two operators. `share` cuts a payload into parcels and sends each to every worker; `collect` counts what
-//! arrives against what each sender said it sends, and makes one payload of it. Blocks go out whole where a pointer is
-//! all that travels, and in chunks where bytes do: timely's buffers double with the largest message and never shrink.
-//! What belongs together is put together again on arrival.
+//! Each is two operators. `share` cuts a payload into parcels and sends each to every worker; `collect` makes one payload
+//! of what arrives. Blocks go out whole where a pointer is all that travels, and in chunks where bytes do: timely's buffers
+//! double with the largest message and never shrink. What belongs together is put together again on arrival.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use timely::dataflow::Scope;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::Capability;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::broadcast::Broadcast;
 use super::cluster::Travel;
 use super::error::EngineError;
-use super::operator::{Link, Whole as WholeParcels, outcome};
+use super::exchange::{receive, send};
+use super::operator::Link;
 use super::parcel::{Block, BlockData, Parcel, Payload, Reduced, Whole};
 use super::shard::{Pool, Shard};
-use super::trace::{self, Waiting};
+use super::trace;
 use super::tree::Tree;
 use crate::kernel::panel::stride;
 
@@ -42,7 +36,7 @@ pub(super) fn all_gather<'scope>(
     let lender = pool.clone();
     let shared = share(scope, &name, shards, move |payload| match payload {
         Payload::Shard(shard) => {
-            if travel.is_shared {
+            if travel.is_shared() {
                 lender.borrow_mut().read_elsewhere(shard.buffer());
             }
             cut(&shard, travel.in_chunks).into_iter().map(Payload::Block).collect()
@@ -50,14 +44,27 @@ pub(super) fn all_gather<'scope>(
         other => vec![other],
     });
     let (pool, worker, step) = (pool.clone(), scope.index(), name.clone());
-    collect(scope, &name, &shared, move |payloads| {
-        let blocks = payloads.iter().filter_map(|payload| match payload {
-            Payload::Block(block) => Some(block.clone()),
-            _ => None,
-        });
-        let whole = assemble(blocks.collect(), worker, &step)?;
-        Ok(Payload::Whole(Arc::new(joined(whole, &mut pool.borrow_mut()))))
-    })
+    collect(scope, &name, &shared, move |payloads| whole_of(payloads, worker, &step, &mut pool.borrow_mut()))
+}
+
+/// All the rows of a panel, from the blocks that arrived.
+pub(super) fn whole_of(
+    payloads: &[Payload],
+    worker: usize,
+    step: &str,
+    pool: &mut Pool,
+) -> Result<Payload, EngineError> {
+    let whole = assemble(blocks_of(payloads), worker, step)?;
+    Ok(Payload::Whole(Arc::new(joined(whole, pool))))
+}
+
+/// The blocks among what arrived.
+pub(super) fn blocks_of(payloads: &[Payload]) -> Vec<Block> {
+    let block = |payload: &Payload| match payload {
+        Payload::Block(block) => Some(block.clone()),
+        _ => None,
+    };
+    payloads.iter().filter_map(block).collect()
 }
 
 /// Combines everybody's part of a tile tree: every worker gets the root.
@@ -104,25 +111,12 @@ fn share<'scope>(
     cut: impl Fn(Payload) -> Vec<Payload> + 'static,
 ) -> Link<'scope> {
     let (sender, workers, name) = (scope.index(), scope.peers(), name.to_owned());
-    let mut builder = OperatorBuilder::new("share".into(), scope);
-    let mut handle = builder.new_input(input.clone(), Pipeline);
-    let (output, stream) = builder.new_output::<Parcel>();
-    let mut output = OutputBuilder::<u64, WholeParcels>::from(output);
-    builder.build(move |_| {
-        move |_| {
-            let mut output = output.activate();
-            handle.for_each(|capability, parcel| {
-                let payloads = cut(mem::take(parcel).payload);
-                trace::sending(&name, payloads.iter().map(Payload::bytes).sum());
-                let of = payloads.len();
-                let mut session = output.session_with_builder(&capability);
-                for payload in payloads {
-                    session.give_container(&mut Parcel { weight: workers as i64, sender, of, payload });
-                }
-            });
-        }
-    });
-    stream
+    send(scope, "share", [input], move |_, payload, give| {
+        let payloads = cut(payload);
+        trace::sending_to_all(&name, payloads.iter().map(Payload::bytes).sum());
+        let of = payloads.len();
+        payloads.into_iter().for_each(|payload| give(Parcel { weight: workers as i64, to: 0, sender, of, payload }));
+    })
 }
 
 /// Waits for every worker's parcels and makes one payload of them.
@@ -130,93 +124,20 @@ fn collect<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     shared: &Link<'scope>,
-    mut finish: impl FnMut(&[Payload]) -> Result<Payload, EngineError> + 'static,
+    finish: impl FnMut(&[Payload]) -> Result<Payload, EngineError> + 'static,
 ) -> Link<'scope> {
-    let (worker, workers, name) = (scope.index(), scope.peers(), name.to_owned());
-    let mut builder = OperatorBuilder::new(name.clone(), scope);
-    let mut handle = builder.new_input(shared.clone(), Broadcast);
-    let (output, stream) = builder.new_output::<Parcel>();
-    let mut output = OutputBuilder::<u64, WholeParcels>::from(output);
-    builder.build(move |_| {
-        let mut epochs: BTreeMap<u64, (Capability<u64>, Arrivals)> = BTreeMap::new();
-        move |frontiers| {
-            handle.for_each(|capability, parcel| {
-                let (_, arrivals) =
-                    epochs.entry(*capability.time()).or_insert_with(|| (capability.retain(0), Arrivals::new(workers)));
-                arrivals.add(mem::take(parcel), worker);
-            });
-            let mut output = output.activate();
-            while let Some(first) = epochs.first_entry() {
-                let is_over = !frontiers[0].less_equal(first.key());
-                let is_complete = first.get().1.is_complete();
-                if !is_over && !is_complete {
-                    break;
-                }
-                let (capability, arrivals) = first.remove();
-                if let Some(waiting) = arrivals.waiting {
-                    waiting.end(&name, arrivals.last);
-                }
-                let payload = outcome(worker, &name, &arrivals.payloads, &mut |payloads| {
-                    if is_complete { finish(payloads) } else { Err(arrivals.missing(&name, worker)) }
-                });
-                output.session_with_builder(&capability).give_container(&mut Parcel::local(payload));
-            }
-        }
-    });
-    stream
+    receive(scope, name, shared, Broadcast, 0..scope.peers(), finish)
 }
 
-/// What has arrived, counted against what was announced.
-struct Arrivals {
-    /// By sender: how many parcels it sends, once known, and how many came.
-    counts: Vec<(Option<usize>, usize)>,
-    payloads: Vec<Payload>,
-    /// Since this worker's own part is here.
-    waiting: Option<Waiting>,
-    /// Whose parcel came last.
-    last: usize,
-}
-
-impl Arrivals {
-    fn new(workers: usize) -> Self {
-        Self { counts: vec![(None, 0); workers], payloads: Vec::new(), waiting: None, last: 0 }
-    }
-
-    /// Takes a parcel that arrived at this worker.
-    fn add(&mut self, parcel: Parcel, worker: usize) {
-        if parcel.sender == worker && self.waiting.is_none() {
-            self.waiting = Some(Waiting::start());
-        }
-        self.last = parcel.sender;
-        if let Some((expected, received)) = self.counts.get_mut(parcel.sender) {
-            *expected = Some(parcel.of);
-            *received += 1;
-        }
-        self.payloads.push(parcel.payload);
-    }
-
-    fn is_complete(&self) -> bool {
-        self.counts.iter().all(|&(expected, received)| expected == Some(received))
-    }
-
-    fn missing(&self, name: &str, worker: usize) -> EngineError {
-        EngineError::BlocksMissing {
-            step: name.into(),
-            worker,
-            received: self.counts.iter().map(|count| count.1).sum(),
-            // A sender from which nothing came had at least one to send.
-            expected: self.counts.iter().map(|count| count.0.unwrap_or(1)).sum(),
-        }
-    }
+/// How many rows of a panel of so many columns travel at once.
+pub(super) fn rows_at_once(cols: usize) -> usize {
+    (CHUNK_BYTES / (stride(cols).max(1) * size_of::<f32>())).max(1)
 }
 
 /// Cuts a shard into blocks; an empty one is still one block.
-fn cut(shard: &Shard, in_chunks: bool) -> Vec<Block> {
+pub(super) fn cut(shard: &Shard, in_chunks: bool) -> Vec<Block> {
     let rows = shard.rows();
-    let rows_at_once = match in_chunks {
-        false => rows.len().max(1),
-        true => (CHUNK_BYTES / (stride(shard.cols()).max(1) * size_of::<f32>())).max(1),
-    };
+    let rows_at_once = if in_chunks { rows_at_once(shard.cols()) } else { rows.len().max(1) };
     let count = rows.len().div_ceil(rows_at_once).max(1);
     let block = |number: usize| {
         let start = rows.start + number * rows_at_once;
@@ -286,25 +207,6 @@ mod tests {
         let mut buffer = Pool::default().take(rows.len() * stride(3));
         buffer.iter_mut().enumerate().for_each(|(place, number)| *number = (rows.start * stride(3) + place) as f32);
         Shard::new(total, rows, 3, Arc::new(buffer))
-    }
-
-    fn parcel(sender: usize, of: usize) -> Parcel {
-        Parcel { weight: 1, sender, of, payload: Payload::Nothing }
-    }
-
-    #[test]
-    fn blocks_are_counted_against_what_was_announced() {
-        let mut arrivals = Arrivals::new(2);
-        arrivals.add(parcel(0, 1), 0);
-        assert!(!arrivals.is_complete(), "nothing from the second worker");
-        arrivals.add(parcel(1, 2), 0);
-        assert!(!arrivals.is_complete(), "one of two");
-        let missing = arrivals.missing("here", 0);
-        assert_eq!(missing, EngineError::BlocksMissing { step: "here".into(), worker: 0, received: 2, expected: 3 });
-        arrivals.add(parcel(1, 2), 0);
-        assert!(arrivals.is_complete());
-        arrivals.add(parcel(1, 2), 0);
-        assert!(!arrivals.is_complete(), "one too many");
     }
 
     #[test]

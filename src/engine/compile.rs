@@ -14,8 +14,10 @@ use timely::worker::Worker;
 
 use super::collective::{agree, all_gather, all_reduce};
 use super::error::EngineError;
+use super::needs::Needs;
 use super::operator::{Link, Whole, local};
 use super::parcel::{Parcel, Payload};
+use super::selective::gather_needed;
 use super::step::{Access, Context, compute, reads};
 use crate::kernel::elementwise::all_finite;
 use crate::plan::{Program, Value};
@@ -33,10 +35,16 @@ pub(super) struct Flow {
 /// Where the end of a dataflow leaves what arrives, by epoch.
 pub(super) type Slot = Rc<RefCell<BTreeMap<u64, Payload>>>;
 
-/// Builds the dataflow of the program of this number.
-pub(super) fn program_flow(worker: &mut Worker, number: usize, program: &Arc<Program>, context: &Rc<Context>) -> Flow {
+/// Builds the dataflow of the program of this number. Of the values in `needs` only needed rows go to other processes.
+pub(super) fn program_flow(
+    worker: &mut Worker,
+    number: usize,
+    program: &Arc<Program>,
+    needs: BTreeMap<Value, Rc<Needs>>,
+    context: &Rc<Context>,
+) -> Flow {
     flow(worker, "program", |scope, input| {
-        let mut links = Links { scope, context: context.clone(), local: HashMap::new(), whole: HashMap::new() };
+        let mut links = Links { scope, context: context.clone(), needs, local: HashMap::new(), whole: HashMap::new() };
         links.local.insert(Value::INPUT, input);
         for (position, step) in program.steps().iter().enumerate() {
             let value = Value(position + 1);
@@ -77,6 +85,7 @@ pub(super) fn gather_flow(worker: &mut Worker, context: &Rc<Context>) -> Flow {
 struct Links<'scope> {
     scope: Scope<'scope, u64>,
     context: Rc<Context>,
+    needs: BTreeMap<Value, Rc<Needs>>,
     local: HashMap<Value, Link<'scope>>,
     /// Those that somebody needed whole: gathered once, however many read them.
     whole: HashMap<Value, Link<'scope>>,
@@ -88,8 +97,11 @@ impl<'scope> Links<'scope> {
         match access {
             Access::Local | Access::Reduced => local.clone(),
             Access::Whole => {
-                let gather =
-                    || all_gather(self.scope, &value.to_string(), local, self.context.travel, &self.context.pool);
+                let (name, travel, pool) = (value.to_string(), self.context.travel, &self.context.pool);
+                let gather = || match self.needs.get(&value) {
+                    Some(needs) => gather_needed(self.scope, &name, local, needs, travel, pool),
+                    None => all_gather(self.scope, &name, local, travel, pool),
+                };
                 self.whole.entry(value).or_insert_with(gather).clone()
             }
         }

@@ -3,7 +3,8 @@
 //! [`run`] starts the workers; each gets a [`Session`], and all of them run the same job, step by step. A
 //! [`Program`](crate::plan::Program) becomes one dataflow with one named operator a step; a multiplication is one epoch
 //! of it. Between steps panels stay where they are, cut by rows into [`Shard`]s of whole tiles; a step that needs all the
-//! rows of a panel is preceded by an all-gather, and sums over rows go up a fixed binary tree over the tiles. So a
+//! rows of a panel is preceded by an all-gather, and sums over rows go up a fixed binary tree over the tiles. Between
+//! processes a sparse product is preceded by a gather of the rows that it picks, if they are few enough. So a
 //! result never depends on who computed it: the bits are those of one worker, whatever the number of workers.
 //!
 //! Three things do not go unnoticed. A block that was not sent, or sent twice: every block says how many its sender
@@ -23,14 +24,19 @@ mod cluster;
 mod codec;
 mod collective;
 mod compile;
+mod directed;
 mod error;
-mod layout;
+mod exchange;
+#[cfg(test)]
+mod local_mesh;
 mod map;
 pub mod mesh;
 pub mod multiply;
+mod needs;
 mod operator;
 mod parcel;
 mod rates;
+mod selective;
 mod session;
 mod shard;
 mod spread;
@@ -44,7 +50,6 @@ pub use analyze::{Measured, analyze};
 pub use checkpoint::{Keeper, Watch};
 pub use cluster::{Cluster, Transport, run};
 pub use error::EngineError;
-pub use layout::Layout;
 pub use rates::measure_rates;
 pub use session::Session;
 pub use shard::Shard;

@@ -18,9 +18,11 @@ use crate::kernel::panel::stride;
 pub(super) struct Parcel {
     /// What progress tracking counts it as: one, or, on its way to every worker, one for each of them.
     pub(super) weight: i64,
+    /// The worker that it goes to, where it goes to one alone.
+    pub(super) to: usize,
     /// The worker that sends it.
     pub(super) sender: usize,
-    /// How many parcels the sender sends in this epoch.
+    /// How many parcels the sender sends in this epoch to whoever gets this one.
     pub(super) of: usize,
     pub(super) payload: Payload,
 }
@@ -28,7 +30,7 @@ pub(super) struct Parcel {
 impl Parcel {
     /// A parcel for the next operator of the same worker.
     pub(super) fn local(payload: Payload) -> Self {
-        Self { weight: 1, sender: 0, of: 1, payload }
+        Self { weight: 1, to: 0, sender: 0, of: 1, payload }
     }
 }
 
@@ -47,6 +49,8 @@ pub(super) enum Payload {
     Shard(Shard),
     /// Rows of a panel on their way to everybody.
     Block(Block),
+    /// The rows of some workers of other processes, as far as this process needs them.
+    Shards(Vec<Shard>),
     /// All the rows of a panel.
     Whole(Arc<Whole>),
     /// Sums over some tiles, on their way to everybody.
@@ -63,12 +67,12 @@ impl Payload {
         match self {
             Self::Block(block) => block.rows * stride(block.cols) * size_of::<f32>(),
             Self::Partial(partial) => partial.nodes.iter().map(|node| size_of_val(&*node.values)).sum(),
-            Self::Nothing | Self::Shard(_) | Self::Whole(_) | Self::Reduced(_) | Self::Failure(_) => 0,
+            _ => 0,
         }
     }
 }
 
-/// Consecutive rows of a panel.
+/// Rows of a panel: consecutive ones, or, on their way to a process that needs no others, the next that it needs.
 #[derive(Clone)]
 pub(super) struct Block {
     pub(super) total_rows: usize,

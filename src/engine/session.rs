@@ -15,7 +15,7 @@ use super::agreement::StopSign;
 use super::cluster::Cluster;
 use super::compile::{Flow, Slot, gather_flow, program_flow, reduce_flow};
 use super::error::EngineError;
-use super::layout::Layouts;
+use super::needs::Wanted;
 use super::parcel::{Parcel, Partial, Payload, Whole};
 use super::shard::Shard;
 use super::step::Context;
@@ -24,7 +24,7 @@ use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
 use crate::kernel::{columns, gemm, gram, random, small};
 use crate::matrix::Dense;
-use crate::plan::Program;
+use crate::plan::{Layouts, Program};
 
 /// How long a worker sleeps before it looks whether it was asked to stop.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -53,13 +53,7 @@ struct Awaited {
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(
-        worker: &'a mut Worker,
-        programs: &[Arc<Program>],
-        layouts: Layouts,
-        cluster: Cluster,
-        stop: Arc<StopSign>,
-    ) -> Self {
+    pub(super) fn new(worker: &'a mut Worker, layouts: Layouts, cluster: Cluster, stop: Arc<StopSign>) -> Self {
         let context = Rc::new(Context {
             worker: worker.index(),
             is_first: worker.index().is_multiple_of(cluster.workers),
@@ -69,19 +63,15 @@ impl<'a> Session<'a> {
             scratch: RefCell::default(),
             dense_scratch: RefCell::default(),
             joined: RefCell::default(),
-            seconds: RefCell::new(programs.iter().map(|program| vec![0.0; program.steps().len()]).collect()),
+            seconds: RefCell::default(),
         });
-        let build = |(number, program): (usize, &Arc<Program>)| {
-            (program.clone(), program_flow(worker, number, program, &context))
-        };
-        let programs = programs.iter().enumerate().map(build).collect();
         let reduce = reduce_flow(worker);
         let gather = gather_flow(worker, &context);
         let gram_scratch = gram::Scratch::default();
         Self {
             worker,
             context,
-            programs,
+            programs: Vec::new(),
             reduce,
             gather,
             gram_scratch,
@@ -90,6 +80,18 @@ impl<'a> Session<'a> {
             turns: 0,
             unconfirmed: None,
         }
+    }
+
+    /// Builds the dataflows of the programs, once all processes know what each needs.
+    pub(super) fn start(&mut self, programs: &[Arc<Program>], wanted: &Wanted) -> Result<(), EngineError> {
+        let mut needs = self.agree_on_needs(wanted)?.into_iter();
+        for (number, program) in programs.iter().enumerate() {
+            self.context.seconds.borrow_mut().push(vec![0.0; program.steps().len()]);
+            let needs = needs.next().unwrap_or_default();
+            let flow = program_flow(self.worker, number, program, needs, &self.context);
+            self.programs.push((program.clone(), flow));
+        }
+        Ok(())
     }
 
     pub(super) fn context(&self) -> &Context {

@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use super::cluster::Travel;
 use super::error::EngineError;
-use super::layout::{Layout, Layouts};
 use super::multiply::{Add, Rows, Scaling, Scratch, multiply_tiles};
 use super::parcel::{Partial, Payload, Reduced, Whole};
 use super::shard::{Pool, Shard};
@@ -14,7 +13,7 @@ use super::stored::{load, stored_rows};
 use super::tree::{Combine, Tree};
 use crate::kernel::panel::{Panel, PanelMut, stride};
 use crate::kernel::{Buffer, columns, elementwise, gemm};
-use crate::plan::{Action, Diagonal, Epilogue, Piece, Step, Term, Value};
+use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, Piece, Step, Term, Value};
 
 /// What the steps of a worker share.
 pub(super) struct Context {

@@ -84,15 +84,20 @@ pub(super) fn computing<T>(step: &str, work: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Notes that a payload goes to everybody.
+/// Notes that so many bytes go to every other process.
+pub(super) fn sending_to_all(step: &str, bytes: usize) {
+    sending(step, bytes * CLOCK.with_borrow(|clock| clock.other_processes));
+}
+
+/// Notes that so many bytes go to other processes, all together.
 pub(super) fn sending(step: &str, bytes: usize) {
-    CLOCK.with_borrow_mut(|clock| {
-        let bytes = (bytes * clock.other_processes) as u64;
-        if bytes > 0 {
+    let bytes = bytes as u64;
+    if bytes > 0 {
+        CLOCK.with_borrow_mut(|clock| {
             clock.sent += bytes;
             tracing::trace!(target: TARGET, worker = clock.worker, step, bytes);
-        }
-    });
+        });
+    }
 }
 
 /// The moment from which a worker has nothing left to do for a step but to wait for the others.

@@ -5,7 +5,8 @@
 //! products next to them, a sub-product that is used twice is computed once, a polynomial runs by Horner's rule, and products
 //! of the same stored matrix are merged where algebra allows ([`Effort`] says how much of this is done).
 //! [`Program::form`] is the other kind of program: it makes the entries of the matrix itself, where there are few enough.
-//! Every step knows what it costs ([`Program::count`]).
+//! Every step knows what it costs ([`Program::count`]). [`Layouts`] says which worker has which rows, and [`needs`] which of
+//! them others need.
 //!
 //! ```
 //! use isvd_dist::matrix::{Dense, Matrix};
@@ -28,12 +29,15 @@ mod expression;
 mod form;
 pub mod forming;
 mod fuse;
+mod layout;
+pub mod needs;
 mod program;
 
 pub use count::Count;
 pub use draw::Drawing;
 pub use effort::Effort;
 pub use expression::Rewritten;
+pub use layout::{Layout, Layouts};
 pub use program::{Action, Diagonal, Epilogue, Piece, Program, Side, Source, SparseRole, Step, Term, Value};
 
 #[cfg(test)]

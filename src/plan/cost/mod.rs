@@ -1,7 +1,8 @@
 //! What a program takes: time, memory and traffic, estimated from shapes and non-zeros.
 //!
 //! Flops alone do not tell: a dense product does several times as many of them in a second as a sparse one, and adding panels
-//! up is bound by memory. So every step is estimated in seconds, from the [`Rates`] of the machine.
+//! up is bound by memory. So every step is estimated in seconds, from the [`Rates`] of the machine. What crosses the network is
+//! counted from the entries of the matrices, where they are known.
 
 mod memory;
 mod rates;
@@ -9,7 +10,11 @@ mod rates;
 pub use memory::{Memory, bytes_of_leaves};
 pub use rates::{Picking, Rates};
 
+use std::collections::BTreeMap;
+
 use super::count::{Count, panel_bytes};
+use super::layout::Layouts;
+use super::needs::Readers;
 use super::program::{Action, Program, SparseRole, Step, Value};
 use crate::graph::{STRIP_COLUMNS, Sparse, Tiling};
 use crate::kernel::panel::stride;
@@ -66,19 +71,18 @@ impl Program {
     /// What each step is estimated to take on a panel of so many columns.
     pub fn estimate_steps(&self, columns: usize, machine: &Machine) -> Vec<Estimate> {
         let widths = self.widths(columns);
-        let mut is_gathered = vec![false; widths.len()];
+        let mut sent = self.rows_sent(machine);
         let estimate = |(position, step): (usize, &Step)| {
             let count = self.count_step(step, widths[position + 1], &widths);
             // A panel is gathered once, however many steps read it.
             let gathered = step.action.gathered().into_iter();
-            let gathered = gathered.filter(|value| !std::mem::replace(&mut is_gathered[value.0], true));
-            let panels: u64 = gathered.map(|value| panel_bytes(self.rows(value), widths[value.0])).sum();
-            let others = machine.processes as u64 - 1;
+            let gathered = gathered.filter_map(|value| Some((value, sent.remove(&value)?)));
+            let panels: u64 = gathered.map(|(value, rows)| panel_bytes(rows, widths[value.0])).sum();
             let sums = match step.action.is_reduced() {
                 true => 2 * (step.rows * widths[position + 1] * size_of::<f64>()) as u64,
                 false => 0,
             };
-            let network_bytes = others * (panels + sums);
+            let network_bytes = panels + (machine.processes as u64 - 1) * sums;
             // Every process sends its share to all others, and receives theirs, at the same time.
             let on_the_way = network_bytes as f64 / machine.processes as f64 / machine.rates.network;
             Estimate {
@@ -89,6 +93,27 @@ impl Program {
             }
         };
         self.steps.iter().enumerate().map(estimate).collect()
+    }
+
+    /// Of every value that is gathered, how many rows cross the network.
+    fn rows_sent(&self, machine: &Machine) -> BTreeMap<Value, usize> {
+        let processes = machine.processes;
+        if processes == 1 {
+            return BTreeMap::new();
+        }
+        let is_outline = |step: &Step| matches!(&step.action, Action::Sparse { matrix, .. } if matrix.is_outline());
+        // Of an outline nobody knows which rows it picks.
+        let knows = !self.steps.iter().any(is_outline);
+        let layouts = Layouts::new(knows.then_some(self), machine.workers * processes);
+        let mut counted: Vec<(Readers, usize)> = Vec::new();
+        let count = |(value, readers): (Value, Option<Readers>)| {
+            let Some(readers) = readers.filter(|_| knows) else { return (value, (processes - 1) * self.rows(value)) };
+            let known = counted.iter().find(|(other, _)| *other == readers).map(|(_, rows)| *rows);
+            let rows = known.unwrap_or_else(|| readers.rows_sent(&layouts, processes));
+            counted.push((readers, rows));
+            (value, rows)
+        };
+        self.readers().into_iter().map(count).collect()
     }
 
     /// What the whole program is estimated to take.

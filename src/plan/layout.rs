@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::program::{Action, Program};
 use crate::graph::Tiling;
-use crate::plan::{Action, Program};
 
 /// Work of a row beside its non-zeros, in non-zeros. A worker goes from a product straight to its part of the Gram
 /// matrix, so both are balanced together: at 64 columns a row costs about 140 ns there and a non-zero 9 ns. The rest is
@@ -44,31 +44,44 @@ impl Layout {
         self.tiling
     }
 
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.starts.len() - 1
+    }
+
     /// The tiles of a worker.
     pub fn tiles(&self, worker: usize) -> Range<usize> {
-        self.starts[worker]..self.starts[worker + 1]
+        self.tiles_of(worker..worker + 1)
+    }
+
+    /// The tiles of consecutive workers.
+    pub fn tiles_of(&self, workers: Range<usize>) -> Range<usize> {
+        self.starts[workers.start]..self.starts[workers.end]
     }
 
     /// The rows of a worker.
     pub fn rows(&self, worker: usize) -> Range<usize> {
-        let bound = |tile| if tile < self.tiling.count() { self.tiling.range(tile).start } else { self.tiling.rows() };
-        let tiles = self.tiles(worker);
-        bound(tiles.start)..bound(tiles.end)
+        self.rows_of(worker..worker + 1)
+    }
+
+    /// The rows of consecutive workers.
+    pub fn rows_of(&self, workers: Range<usize>) -> Range<usize> {
+        self.tiling.rows_of(self.tiles_of(workers))
     }
 }
 
-/// A layout for every number of rows.
+/// A layout for every number of rows: who owns which tiles of the panels of some programs.
 #[derive(Debug, Clone)]
-pub(super) struct Layouts {
+pub struct Layouts {
     workers: usize,
     of: HashMap<usize, Arc<Layout>>,
 }
 
 impl Layouts {
     /// Balances every dimension that the programs' products make, by the non-zeros of their matrices.
-    pub(super) fn new(programs: &[Arc<Program>], workers: usize) -> Self {
+    pub fn new<'a>(programs: impl IntoIterator<Item = &'a Program>, workers: usize) -> Self {
         let mut weights: HashMap<usize, Vec<usize>> = HashMap::new();
-        for step in programs.iter().flat_map(|program| program.steps()) {
+        for step in programs.into_iter().flat_map(|program| program.steps()) {
             let Action::Sparse { matrix, .. } = &step.action else { continue };
             let tiles = matrix.tiling().count();
             let of_tiles = weights.entry(matrix.rows()).or_insert_with(|| vec![0; tiles]);
@@ -83,7 +96,7 @@ impl Layouts {
     }
 
     /// The layout of panels with so many rows.
-    pub(super) fn get(&self, rows: usize) -> Arc<Layout> {
+    pub fn get(&self, rows: usize) -> Arc<Layout> {
         let even = || {
             let tiling = Tiling::new(rows);
             Arc::new(Layout::balanced(rows, self.workers, |tile| tiling.range(tile).len()))

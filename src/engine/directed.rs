@@ -1,0 +1,48 @@
+//! The channel on which a parcel reaches one worker.
+
+use std::rc::Rc;
+
+use timely::communication::{Pull, Push};
+use timely::dataflow::channels::Message;
+use timely::dataflow::channels::pact::{LogPuller, ParallelizationContract};
+use timely::logging::TimelyLogger;
+use timely::worker::Worker;
+
+use super::parcel::Parcel;
+
+/// Every parcel to the worker that it names.
+pub(super) struct Directed;
+
+type Pushed = Message<u64, Parcel>;
+
+impl ParallelizationContract<u64, Parcel> for Directed {
+    type Pusher = Sorting;
+    type Puller = LogPuller<Box<dyn Pull<Pushed>>>;
+
+    fn connect(
+        self,
+        worker: &Worker,
+        identifier: usize,
+        address: Rc<[usize]>,
+        logging: Option<TimelyLogger>,
+    ) -> (Self::Pusher, Self::Puller) {
+        let (pushers, puller) = worker.allocate::<Pushed>(identifier, address);
+        (Sorting { pushers }, LogPuller::new(puller, worker.index(), identifier, logging))
+    }
+}
+
+/// Passes parcels on to where they go.
+pub(super) struct Sorting {
+    /// By worker.
+    pushers: Vec<Box<dyn Push<Pushed>>>,
+}
+
+impl Push<Pushed> for Sorting {
+    fn push(&mut self, element: &mut Option<Pushed>) {
+        match element {
+            Some(message) => self.pushers[message.data.to].push(element),
+            // What was held back is to go out.
+            None => self.pushers.iter_mut().for_each(|pusher| pusher.push(&mut None)),
+        }
+    }
+}
