@@ -121,7 +121,7 @@ impl Words<'_> {
     }
 }
 
-fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
+pub(super) fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
     let mut words = Words(&bytes);
     let tag = words.next()?;
     let weight = words.next()? as i64;
@@ -133,10 +133,13 @@ fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
         return Err("it is shorter or longer than it says");
     }
     let payload = match tag {
-        tag::NOTHING => Payload::Nothing,
+        tag::NOTHING if [body, a, b, c, d] == [0; 5] => Payload::Nothing,
         tag::BLOCK => {
-            let is_right = c.checked_mul(stride(d)).and_then(|numbers| numbers.checked_mul(size_of::<f32>()));
-            if is_right.map(padded) != Some(body) || b.checked_add(c).is_none_or(|end| end > a) {
+            // No panel has more columns than 32 bits count, so that they can be rounded up.
+            let stride = u32::try_from(d).ok().map(|cols| stride(cols as usize));
+            let numbers = stride.and_then(|stride| stride.checked_mul(c));
+            let bytes_of_numbers = numbers.and_then(|numbers| numbers.checked_mul(size_of::<f32>()));
+            if bytes_of_numbers.map(padded) != Some(body) || b.checked_add(c).is_none_or(|end| end > a) {
                 return Err("its length does not fit its rows and columns");
             }
             if !bytes.as_ptr().addr().is_multiple_of(align_of::<f32>()) {
@@ -151,10 +154,18 @@ fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
                 1 => Combine::Peak,
                 size => Combine::Triangle(size - 2),
             };
+            if let Combine::Triangle(size) = combine
+                && size.checked_mul(size) != Some(c)
+            {
+                return Err("its length is not that of triangular matrices");
+            }
+            if u32::try_from(b).is_err() {
+                return Err("it is of more tiles than there can be");
+            }
             let node_bytes = c.checked_add(NODE_WORDS).and_then(|words| words.checked_mul(8));
             let node_bytes = node_bytes.filter(|&node_bytes| body.is_multiple_of(node_bytes));
             let count = body / node_bytes.ok_or("its length is not that of whole nodes")?;
-            let nodes = (0..count).map(|_| decode_node(&mut words, c)).collect::<Result<_, _>>()?;
+            let nodes = (0..count).map(|_| decode_node(&mut words, b, c)).collect::<Result<_, _>>()?;
             Payload::Partial(Arc::new(Partial { combine, tiles: b, length: c, cols: d, nodes }))
         }
         tag::FAILURE => {
@@ -167,9 +178,12 @@ fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
     Ok(Parcel { weight, to: 0, sender, of, payload })
 }
 
-fn decode_node(words: &mut Words<'_>, length: usize) -> Result<Node, &'static str> {
+fn decode_node(words: &mut Words<'_>, tiles: usize, length: usize) -> Result<Node, &'static str> {
     let level = u32::try_from(words.next()?).map_err(|_| "a level in it is too large")?;
     let number = words.next_size()?;
+    if level >= u64::BITS || (number as u128) << level >= tiles as u128 {
+        return Err("a node in it is not of its tree");
+    }
     let values = (0..length).map(|_| words.next().map(f64::from_bits)).collect::<Result<_, _>>()?;
     Ok(Node { level, number, values })
 }
@@ -177,9 +191,9 @@ fn decode_node(words: &mut Words<'_>, length: usize) -> Result<Node, &'static st
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::engine::fuzz::received;
     use crate::kernel::buffer::Buffer;
     use proptest::prelude::*;
-    use timely::bytes::arc::BytesMut;
 
     fn written(parcel: &Parcel) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -195,26 +209,7 @@ pub(super) mod tests {
     }
 
     fn read(bytes: &[u8]) -> Parcel {
-        // Words, so that the bytes are as well aligned as timely's.
-        let mut words = vec![0u64; bytes.len().div_ceil(8)];
-        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        let mut all = BytesMut::from(Words64(words)).freeze();
-        Parcel::from_bytes(all.extract_to(bytes.len()))
-    }
-
-    struct Words64(Vec<u64>);
-
-    impl std::ops::Deref for Words64 {
-        type Target = [u8];
-        fn deref(&self) -> &[u8] {
-            bytemuck::cast_slice(&self.0)
-        }
-    }
-
-    impl std::ops::DerefMut for Words64 {
-        fn deref_mut(&mut self) -> &mut [u8] {
-            bytemuck::cast_slice_mut(&mut self.0)
-        }
+        Parcel::from_bytes(received(bytes))
     }
 
     fn block(first_row: usize, rows: usize, cols: usize) -> Parcel {
@@ -247,6 +242,7 @@ pub(super) mod tests {
         #[test]
         fn partial_sums_arrive_as_they_left(nodes in 0usize..5, length in 0usize..40, kind in 0usize..6) {
             let combine = [Combine::Sum, Combine::Peak, Combine::Triangle(0), Combine::Triangle(5)][kind % 4];
+            let length = if let Combine::Triangle(size) = combine { size * size } else { length };
             let sent = partial(nodes, length, combine);
             let got = over_the_wire(&sent);
             let (Payload::Partial(sent), Payload::Partial(got)) = (&sent.payload, &got.payload) else { unreachable!() };
@@ -266,6 +262,30 @@ pub(super) mod tests {
                 changed[place] ^= flip;
                 let _ = read(&changed);
             }
+        }
+    }
+
+    /// What fits its own length but nothing else: sizes that wrap around, nodes beside their tree.
+    #[test]
+    fn sizes_that_cannot_be_are_refused() {
+        let with = |parcel: &Parcel, word: usize, value: u64| {
+            let mut bytes = written(parcel);
+            bytes[8 * word..][..8].copy_from_slice(&value.to_le_bytes());
+            matches!(read(&bytes).payload, Payload::Failure(_))
+        };
+        let (nothing, triangle) = (Parcel::local(Payload::Nothing), partial(2, 25, Combine::Triangle(5)));
+        let empty = block(0, 0, 0);
+        for (parcel, word, value) in [
+            (&empty, HEADER_WORDS - 1, u64::MAX),
+            (&empty, HEADER_WORDS - 1, 1 << 40),
+            (&nothing, HEADER_WORDS - 1, 1),
+            (&triangle, 5, 2 + 6),
+            (&triangle, 6, u64::MAX),
+            (&triangle, HEADER_WORDS, 64),
+            (&triangle, HEADER_WORDS + 1, 99),
+        ] {
+            assert!(!with(parcel, 2, 1), "another sender is none of it");
+            assert!(with(parcel, word, value), "word {word} is {value}");
         }
     }
 

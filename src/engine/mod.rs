@@ -27,6 +27,8 @@ mod compile;
 mod directed;
 mod error;
 mod exchange;
+#[doc(hidden)]
+pub mod fuzz;
 #[cfg(test)]
 mod local_mesh;
 mod map;

@@ -194,7 +194,7 @@ impl Store {
         }
         let (rows, feature_count) = (self.nodes(), self.facts().features);
         let starts: Vec<usize> =
-            self.array_of(FEATURE_STARTS, rows + 1)?.iter().map(|&start: &u64| start as usize).collect();
+            self.array_of(FEATURE_STARTS, rows.saturating_add(1))?.iter().map(|&start: &u64| start as usize).collect();
         let columns = self.array::<u32>(FEATURE_COLUMNS)?.to_vec();
         let values = self.array_of(FEATURE_VALUES, columns.len())?.to_vec();
         if starts[0] != 0 || !starts.is_sorted() || starts[rows] != columns.len() {
@@ -206,6 +206,9 @@ impl Store {
     fn ids(&self) -> Result<Ids, StoreError> {
         let nodes = self.nodes();
         let ids = match self.facts().ids {
+            IdKind::Counted { first } if first.checked_add(nodes as u64).is_none() => {
+                return Err(self.wrong(format!("{nodes} ids from {first} on are too many")));
+            }
             IdKind::Counted { first } => Ids::counted(first, nodes),
             IdKind::Numbers => Ids::numbers(self.array::<u64>(ID_NUMBERS)?.to_vec()),
             IdKind::Names => {

@@ -152,10 +152,10 @@ fn piece(work: &Work, store: &Store, name: &str, panel: Option<&Whole>) -> Resul
 
 /// What the first worker tells the others before the panels come.
 #[derive(Serialize, Deserialize)]
-struct Header {
-    numbers: Vec<u8>,
+pub(super) struct Header {
+    pub(super) numbers: Vec<u8>,
     /// The name, rows and columns of every panel.
-    panels: Vec<(String, usize, usize)>,
+    pub(super) panels: Vec<(String, usize, usize)>,
 }
 
 /// Reads what there is of a piece of work, on the first worker, and brings it to all.
@@ -206,6 +206,6 @@ pub(super) fn encode(numbers: &impl Serialize) -> Vec<u8> {
 }
 
 /// The numbers of some bytes, if they are of that kind.
-fn decode<N: DeserializeOwned>(bytes: &[u8]) -> Option<N> {
+pub(super) fn decode<N: DeserializeOwned>(bytes: &[u8]) -> Option<N> {
     coding().with_limit(bytes.len() as u64).deserialize(bytes).ok()
 }

@@ -87,8 +87,10 @@ impl Manifest {
             return Err(ManifestError::Checksum);
         }
         let mut works = BTreeSet::new();
-        let is_sound =
-            manifest.records.iter().all(|record| works.insert(record.work) && record.pieces().all(Piece::is_sound));
+        let is_sound = manifest.records.iter().all(|record| {
+            let are_panels = record.panels.iter().all(Piece::has_whole_numbers);
+            works.insert(record.work) && record.pieces().all(Piece::is_sound) && are_panels
+        });
         if is_sound { Ok(manifest) } else { Err(ManifestError::Pieces) }
     }
 
@@ -145,6 +147,14 @@ mod tests {
         let records = [&one.records[..], &one.records[..]].concat();
         let both = Manifest::new(1, one.run, records);
         assert!(matches!(Manifest::parse(both.text().as_bytes()), Err(ManifestError::Pieces)));
+    }
+
+    #[test]
+    fn a_panel_of_broken_numbers_makes_no_sense() {
+        let Manifest { run, mut records, .. } = manifest();
+        records[0].panels[0].row_bytes = 13;
+        let broken = Manifest::new(1, run, records);
+        assert!(matches!(Manifest::parse(broken.text().as_bytes()), Err(ManifestError::Pieces)));
     }
 
     proptest! {

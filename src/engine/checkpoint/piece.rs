@@ -46,6 +46,11 @@ impl Piece {
         self.rows.checked_mul(self.row_bytes).filter(|&bytes| usize::try_from(bytes).is_ok())
     }
 
+    /// Whether its rows can be those of a panel.
+    pub(super) fn has_whole_numbers(&self) -> bool {
+        self.row_bytes.is_multiple_of(size_of::<f32>() as u64)
+    }
+
     /// Columns, where a row holds 32-bit numbers.
     pub(super) fn columns(&self) -> usize {
         self.row_bytes as usize / size_of::<f32>()

@@ -182,7 +182,7 @@ impl Store {
     }
 
     fn manifest_path(&self, number: u64) -> PathBuf {
-        self.folder.join(format!("{number:06}.json"))
+        self.folder.join(manifest_name(number))
     }
 
     fn piece_path(&self, name: &str) -> PathBuf {
@@ -195,10 +195,17 @@ pub fn is_there(folder: &Path) -> bool {
     numbers_in(folder).is_ok_and(|numbers| !numbers.is_empty())
 }
 
+fn manifest_name(number: u64) -> String {
+    format!("{number:06}.json")
+}
+
 /// The numbers of the checkpoints in a folder, in any order.
 fn numbers_in(folder: &Path) -> io::Result<Vec<u64>> {
     let names = names_in(folder)?;
-    Ok(names.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect())
+    let number =
+        |name: &String| name.strip_suffix(".json")?.parse().ok().filter(|&found| manifest_name(found) == *name);
+    // There is none after the last number.
+    Ok(names.iter().filter_map(number).filter(|&number| number < u64::MAX).collect())
 }
 
 /// The names in a folder; none if it is not there.
@@ -232,4 +239,20 @@ fn put(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> io::Result<(
 /// Brings the names in a folder to the disk. Not every system can open a folder.
 fn synchronize(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_no_checkpoint_has_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["000007.json", "1000008.json", "+00009.json", "10.json", "x.json", "18446744073709551615.json"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let mut numbers = numbers_in(folder.path()).unwrap();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [7, 1_000_008]);
+    }
 }

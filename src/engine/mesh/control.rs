@@ -28,15 +28,15 @@ mod kind {
 
 impl Message {
     /// A kind, the length of a text, and the text.
-    fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         let (kind, text) = match self {
             Self::Beat => (kind::BEAT, ""),
             Self::Goodbye => (kind::GOODBYE, ""),
             Self::Blame(text) => (kind::BLAME, text.as_str()),
         };
-        let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
+        let text = &text[..text.floor_char_boundary(MOST_TEXT)];
         let length = (text.len() as u16).to_le_bytes();
-        [&[kind, length[0], length[1]], text].concat()
+        [&[kind, length[0], length[1]], text.as_bytes()].concat()
     }
 
     pub(super) fn send(&self, mut stream: &TcpStream) -> io::Result<()> {
@@ -44,17 +44,17 @@ impl Message {
     }
 
     /// Takes a message off the front, if it is there as a whole.
-    fn take(bytes: &mut Vec<u8>) -> io::Result<Option<Self>> {
+    pub(super) fn take(bytes: &mut Vec<u8>) -> io::Result<Option<Self>> {
         let &[kind, low, high, ..] = bytes.as_slice() else { return Ok(None) };
         let length = usize::from(u16::from_le_bytes([low, high]));
         if length > MOST_TEXT {
             return Err(io::Error::other("it says more than it may"));
         }
         let Some(text) = bytes.get(3..3 + length) else { return Ok(None) };
-        let message = match kind {
-            kind::BEAT => Self::Beat,
-            kind::GOODBYE => Self::Goodbye,
-            kind::BLAME => Self::Blame(String::from_utf8_lossy(text).into_owned()),
+        let message = match (kind, str::from_utf8(text)) {
+            (kind::BEAT, Ok("")) => Self::Beat,
+            (kind::GOODBYE, Ok("")) => Self::Goodbye,
+            (kind::BLAME, Ok(text)) => Self::Blame(text.to_owned()),
             _ => return Err(io::Error::other("it says what has no meaning")),
         };
         bytes.drain(..3 + length);
@@ -126,11 +126,12 @@ mod tests {
     #[test]
     fn the_end_of_a_peer_is_told_as_it_was() {
         let blame = Message::Blame("„so“".to_owned());
-        let too_long = Message::Blame("x".repeat(2 * MOST_TEXT));
+        // The last sign for which there is room would be cut in two.
+        let too_long = Message::Blame("„".repeat(MOST_TEXT));
         for (message, farewell) in [
             (&Message::Goodbye, Farewell::Goodbye),
             (&blame, Farewell::Blame("„so“".to_owned())),
-            (&too_long, Farewell::Blame("x".repeat(MOST_TEXT))),
+            (&too_long, Farewell::Blame("„".repeat(MOST_TEXT / "„".len()))),
         ] {
             let (speaker, listener) = pair();
             Message::Beat.send(&speaker).unwrap();
@@ -146,9 +147,11 @@ mod tests {
         Message::Beat.send(&speaker).unwrap();
         drop(speaker);
         assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
-        let (mut speaker, listener) = pair();
-        speaker.write_all(&[9; 100]).unwrap();
-        assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
+        for nonsense in [&[9; 100][..], &[kind::GOODBYE, 1, 0, b'x'], &[kind::BLAME, 1, 0, 0xff]] {
+            let (mut speaker, listener) = pair();
+            speaker.write_all(nonsense).unwrap();
+            assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
+        }
     }
 
     #[test]

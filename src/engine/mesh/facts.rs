@@ -71,8 +71,11 @@ impl Facts {
         if length > MOST_BYTES {
             return Err(io::Error::other("it sent more facts than there can be"));
         }
-        let mut text = vec![0; length as usize];
-        stream.read_exact(&mut text)?;
+        // Room is made for what comes, and not for what is announced.
+        let mut text = Vec::new();
+        if stream.take(length.into()).read_to_end(&mut text)? < length as usize {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         Ok(serde_json::from_slice(&text)?)
     }
 }

@@ -14,6 +14,7 @@ mod control;
 mod door;
 mod error;
 mod facts;
+pub(super) mod fuzz;
 mod handshake;
 mod hello;
 mod network;

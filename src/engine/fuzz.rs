@@ -1,0 +1,112 @@
+//! Everything that parses bytes from the wire or from a checkpoint, for a fuzzer to try.
+//!
+//! This is no interface for programs. `tests/fuzz` changes valid bytes at random and hands them to the targets.
+
+use std::ops::{Deref, DerefMut};
+
+use timely::bytes::arc::{Bytes, BytesMut};
+use timely::dataflow::channels::ContainerBytes;
+
+use super::codec::decode;
+use super::parcel::{Block, BlockData, Parcel, Partial, Payload};
+use super::tree::{Combine, Node, Tree};
+use super::{EngineError, checkpoint, mesh};
+use crate::kernel::buffer::Buffer;
+use crate::kernel::panel::stride;
+
+/// Something that parses bytes which others wrote.
+pub struct Target {
+    /// What it parses.
+    pub name: &'static str,
+    /// Bytes that are valid: those of some value or other.
+    pub example: fn(&mut Draw<'_>) -> Vec<u8>,
+    /// Parses bytes, and says whether it took them. Panics where what it took is not what the bytes say.
+    pub takes: fn(&[u8]) -> bool,
+    /// Memory that it may ask for whatever it is given, beside a multiple of that.
+    pub room: usize,
+}
+
+/// Draws a number below a bound.
+pub type Draw<'a> = dyn FnMut(usize) -> usize + 'a;
+
+/// What most targets may ask for.
+pub(super) const ROOM: usize = 64 << 10;
+
+/// All that parses bytes from elsewhere.
+pub fn targets() -> Vec<Target> {
+    let parcel = Target { name: "parcel", example: example_parcel, takes: takes_parcel, room: ROOM };
+    [parcel].into_iter().chain(mesh::fuzz::targets()).chain(checkpoint::fuzz::targets()).collect()
+}
+
+/// Bytes as timely hands them over: they start where a word can.
+pub(super) fn received(bytes: &[u8]) -> Bytes {
+    let mut words = Words(vec![0; bytes.len().div_ceil(8)]);
+    words[..bytes.len()].copy_from_slice(bytes);
+    BytesMut::from(words).freeze().extract_to(bytes.len())
+}
+
+struct Words(Vec<u64>);
+
+impl Deref for Words {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
+}
+
+impl DerefMut for Words {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+}
+
+fn example_parcel(draw: &mut Draw<'_>) -> Vec<u8> {
+    let payload = match draw(4) {
+        0 => Payload::Nothing,
+        1 => {
+            let (rows, cols, first_row) = (draw(5), draw(20), draw(9));
+            let buffer = Buffer::zeroed(rows * stride(cols));
+            let data = BlockData::Shared(buffer.into(), 0..rows * stride(cols));
+            Payload::Block(Block { total_rows: first_row + rows + draw(9), first_row, rows, cols, data })
+        }
+        2 => {
+            let (cols, tiles) = (draw(4), draw(40));
+            let combine = [Combine::Sum, Combine::Peak, Combine::Triangle(cols)][draw(3)];
+            let (length, first) = (cols * cols, draw(tiles + 1));
+            let run = first..first + draw(tiles - first + 1);
+            let nodes = Tree::of_run(tiles, run, combine, |tile| vec![tile as f64 * 0.7; length]).into_nodes();
+            Payload::Partial(Partial { combine, tiles, length, cols, nodes }.into())
+        }
+        _ => Payload::Failure(EngineError::Stopped { worker: draw(99), message: "„so“".repeat(draw(9)) }.into()),
+    };
+    written(&Parcel { weight: 1 + draw(9) as i64, to: draw(9), sender: draw(9), of: draw(9), payload })
+}
+
+fn written(parcel: &Parcel) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(parcel.length_in_bytes());
+    parcel.into_bytes(&mut bytes);
+    bytes
+}
+
+/// Whoever combines the nodes of a parcel that was taken must find them within their tree.
+fn takes_parcel(bytes: &[u8]) -> bool {
+    let Ok(parcel) = decode(received(bytes)) else { return false };
+    let again = written(&parcel);
+    match &parcel.payload {
+        Payload::Block(block) => assert_eq!(block.numbers().len(), block.rows * stride(block.cols)),
+        Payload::Partial(partial) => {
+            let mut tree = Tree::new(partial.tiles, partial.combine);
+            partial.nodes.iter().for_each(|Node { level, number, values }| {
+                tree.insert(Node { level: *level, number: *number, values: values.clone() });
+            });
+            assert!(tree.into_root().is_none_or(|root| root.len() == partial.length));
+        }
+        _ => {}
+    }
+    match &parcel.payload {
+        // The same error can be written in many ways.
+        Payload::Failure(_) => assert_eq!(written(&Parcel::from_bytes(received(&again))), again),
+        _ => assert_eq!(again, bytes),
+    }
+    true
+}

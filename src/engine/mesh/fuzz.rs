@@ -1,0 +1,157 @@
+//! What processes say to each other, for a fuzzer to change.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+
+use super::control::Message;
+use super::facts::Facts;
+use super::handshake::{answer, call};
+use super::hello::{Hello, Hellos, PROOF_BYTES, PROTOCOL, Role, Secret};
+use crate::engine::fuzz::{Draw, ROOM, Target};
+
+/// Bytes that each side says of a handshake.
+const TRANSCRIPT: usize = Hello::BYTES + PROOF_BYTES;
+
+pub(in crate::engine) fn targets() -> [Target; 4] {
+    [
+        Target { name: "facts", example: example_facts, takes: takes_facts, room: ROOM },
+        Target { name: "messages", example: example_messages, takes: takes_messages, room: ROOM },
+        Target { name: "a caller", example: no_change, takes: lets_a_caller_in, room: ROOM },
+        Target { name: "an answerer", example: no_change, takes: trusts_an_answerer, room: ROOM },
+    ]
+}
+
+fn example_facts(draw: &mut Draw<'_>) -> Vec<u8> {
+    let mut facts = Facts::default();
+    facts.memory = (draw(2) == 0).then(|| draw(1 << 40) as u64);
+    (0..draw(6)).for_each(|number| facts.add(format!("fact {number}"), draw(1000)));
+    facts.add_digest("a „text“", "so");
+    let mut bytes = Vec::new();
+    facts.write(&mut bytes).expect("there is room");
+    bytes
+}
+
+fn takes_facts(bytes: &[u8]) -> bool {
+    let Ok(facts) = Facts::read(&mut &*bytes) else { return false };
+    let mut again = Vec::new();
+    facts.write(&mut again).expect("it is no longer than it was");
+    assert_eq!(Facts::read(&mut again.as_slice()).expect("it was written"), facts);
+    true
+}
+
+fn example_messages(draw: &mut Draw<'_>) -> Vec<u8> {
+    let mut message = || match draw(3) {
+        0 => Message::Beat,
+        1 => Message::Goodbye,
+        _ => Message::Blame("„so“ ".repeat(draw(700))),
+    };
+    [message(), message()].iter().flat_map(Message::to_bytes).collect()
+}
+
+fn takes_messages(bytes: &[u8]) -> bool {
+    let mut unread = bytes.to_vec();
+    loop {
+        let length = unread.len();
+        match Message::take(&mut unread) {
+            Ok(None) => return unread.is_empty(),
+            Err(_) => return false,
+            Ok(Some(message)) => {
+                let start = bytes.len() - length;
+                assert_eq!(message.to_bytes(), bytes[start..bytes.len() - unread.len()]);
+            }
+        }
+    }
+}
+
+/// The other side of a connection, in memory.
+struct Opposite<F> {
+    /// What it has said and nobody has read.
+    said: VecDeque<u8>,
+    /// What it says to what it hears.
+    answers: F,
+    heard: Vec<u8>,
+}
+
+impl<F: FnMut(&[u8]) -> Vec<u8>> Opposite<F> {
+    fn new(said: Vec<u8>, answers: F) -> Self {
+        Self { said: said.into(), answers, heard: Vec::new() }
+    }
+}
+
+impl<F> Read for Opposite<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.said.read(buffer)
+    }
+}
+
+impl<F: FnMut(&[u8]) -> Vec<u8>> Write for Opposite<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.heard.extend_from_slice(bytes);
+        self.said.extend((self.answers)(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is changed of a handshake: nothing. Of what is missing at the end nothing is said.
+fn no_change(draw: &mut Draw<'_>) -> Vec<u8> {
+    vec![0; TRANSCRIPT + draw(9)]
+}
+
+/// What is said of `bytes` when those from `start` on are changed by a mask.
+fn masked(bytes: &[u8], mask: &[u8], start: usize) -> Vec<u8> {
+    bytes.iter().zip(mask.iter().skip(start)).map(|(byte, mask)| byte ^ mask).collect()
+}
+
+fn secret() -> Secret {
+    Secret::new("of the fuzzer").expect("it is not empty")
+}
+
+fn of_process(from: u32, to: u32) -> Hello {
+    Hello { protocol: PROTOCOL, from, to, processes: 3, generation: 7, nonce: [7; 32] }
+}
+
+/// The caller knows the secret, and what it says is changed by the mask. An odd last byte makes it prove what it did
+/// say, and not what it should have said.
+fn lets_a_caller_in(mask: &[u8]) -> bool {
+    let should_say = of_process(2, 0);
+    let said = masked(&should_say.to_bytes(), mask, 0);
+    let did_say = <&[u8; Hello::BYTES]>::try_from(said.as_slice()).ok().and_then(Hello::from_bytes);
+    assert!(did_say.is_none_or(|hello| hello.to_bytes() == *said));
+    let is_insider = mask.len() > TRANSCRIPT && mask[mask.len() - 1] % 2 == 1;
+    let proven = did_say.filter(|_| is_insider).unwrap_or(should_say);
+    let mut caller = Opposite::new(said, |heard| {
+        let answerer = heard.try_into().ok().and_then(Hello::from_bytes);
+        let hellos = answerer.map(|answerer| Hellos { caller: proven, answerer });
+        hellos.map_or(Vec::new(), |hellos| masked(&hellos.prove(&secret(), Role::Caller), mask, Hello::BYTES))
+    });
+    let answered = answer(&mut caller, 0, 3, &secret());
+    let is_proven = mask.len() >= TRANSCRIPT && mask[Hello::BYTES..TRANSCRIPT].iter().all(|&byte| byte == 0);
+    let is_right = is_proven && did_say == Some(proven);
+    assert_eq!(caller.heard.len() > Hello::BYTES, is_right, "only who proves itself is given a proof");
+    let fits = |hello: Hello| {
+        [1, 2]
+            .map(|from| Hello { from, nonce: hello.nonce, generation: hello.generation, ..should_say })
+            .contains(&hello)
+    };
+    assert_eq!(answered.as_ref().ok().copied(), did_say.filter(|&hello| is_right && fits(hello)));
+    answered.is_ok()
+}
+
+/// The same for a process that answers.
+fn trusts_an_answerer(mask: &[u8]) -> bool {
+    let (caller, should_say) = (of_process(2, 0), of_process(0, 2));
+    let mut parts = [
+        masked(&should_say.to_bytes(), mask, 0),
+        masked(&Hellos { caller, answerer: should_say }.prove(&secret(), Role::Answerer), mask, Hello::BYTES),
+    ]
+    .into_iter();
+    let mut answerer = Opposite::new(Vec::new(), |_| parts.next().unwrap_or_default());
+    let is_trusted = call(&mut answerer, caller, &secret()).is_ok();
+    let is_right = mask.len() >= TRANSCRIPT && mask[..TRANSCRIPT].iter().all(|&byte| byte == 0);
+    assert_eq!(is_trusted, is_right);
+    is_trusted
+}
