@@ -307,7 +307,7 @@ impl Error {
         match error {
             ModelError::NoWalks => Self::USAGE,
             ModelError::Svd(error) if error.is_misuse() => Self::USAGE,
-            ModelError::EmptyGraph => Self::DATA,
+            ModelError::EmptyGraph | ModelError::Svd(SvdError::Engine(EngineError::Store { .. })) => Self::DATA,
             _ => Self::FAILED,
         }
     }

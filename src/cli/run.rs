@@ -88,7 +88,12 @@ fn predict_links(
     dataset: &Dataset,
     order: Option<&Order>,
 ) -> Result<(), Error> {
-    let graph = graph_of(&dataset.graph, request.experiment.import, &dataset.name)?;
+    let (edges, import) = (&dataset.graph, request.experiment.import);
+    let graph = match request.experiment.matrix {
+        // Each process looks at the tiles that it multiplies by.
+        None => unread_graph_of(edges, import, &dataset.name)?,
+        Some(_) => graph_of(edges, import, &dataset.name)?,
+    };
     let mut clock = Clock::new(start);
     let mut first = None;
     let mut runs = Vec::new();
@@ -191,13 +196,19 @@ fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: C
     })
 }
 
-/// The graph of some edges: as a store has it ready, or made of the list. One process uses all of its tiles.
+/// The graph of some edges, for somebody who uses all of its tiles.
 pub(super) fn graph_of(edges: &Edges, import: Import, dataset: &str) -> Result<Graph, Error> {
-    if let Some(graph) = Graph::stored(edges, import)? {
-        graph.ready()?;
-        return Ok(graph);
+    let graph = unread_graph_of(edges, import, dataset)?;
+    graph.ready()?;
+    Ok(graph)
+}
+
+/// The graph of some edges: as a store has it, where its tiles are looked at by whoever uses them, or made of the list.
+fn unread_graph_of(edges: &Edges, import: Import, dataset: &str) -> Result<Graph, Error> {
+    match Graph::stored(edges, import)? {
+        Some(graph) => Ok(graph),
+        None => graph_of_list(edges.list()?, import, dataset),
     }
-    graph_of_list(edges.list()?, import, dataset)
 }
 
 /// The graph of a list of edges.

@@ -14,6 +14,7 @@ use super::error::EngineError;
 use super::mesh::Mesh;
 use super::needs::Wanted;
 use super::session::Session;
+use super::stored::make_ready;
 use super::trace;
 use crate::kernel;
 use crate::plan::{Layouts, Program};
@@ -140,6 +141,7 @@ where
     }
     kernel::configure();
     let layouts = Layouts::new(programs.iter().map(Arc::as_ref), cluster.all_workers());
+    make_ready(&programs, &layouts, cluster.own_workers())?;
     let wanted = Wanted::new(&programs, &layouts, cluster);
     let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };
     let (builders, others) = match (cluster.mesh, cluster.transport) {

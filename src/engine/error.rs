@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::dataset::store::StoreError;
+
 /// Why a run of workers ended without a result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -59,6 +61,12 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A tile of a store cannot be used.
+    #[error("{reason}")]
+    Store {
+        /// Which one, and the way out.
+        reason: String,
+    },
     /// A product overflowed.
     #[error("{step} gave a number that is not finite: the entries of the matrix are too large for 32-bit numbers")]
     NotFinite {
@@ -74,4 +82,11 @@ pub enum EngineError {
         /// What, where and why.
         reason: String,
     },
+}
+
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> Self {
+        let cause = std::error::Error::source(&error).map_or_else(String::new, |cause| format!(" ({cause})"));
+        Self::Store { reason: format!("{error}{cause}") }
+    }
 }

@@ -1,6 +1,7 @@
 //! Entries of stored matrices as panels, and what needs no program: forming, Gram matrices of what is stored.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::step::Context;
 use super::tree::Combine;
@@ -9,7 +10,22 @@ use crate::kernel::gram;
 use crate::kernel::panel::{PanelMut, stride};
 use crate::kernel::{Mask, Panel};
 use crate::matrix::Dense;
-use crate::plan::Source;
+use crate::plan::{Action, Layouts, Program, Source};
+
+/// Makes sure that the tiles of some workers can be used, in every matrix that the programs multiply by or load. The tiles
+/// of others are not looked at.
+pub(super) fn make_ready(
+    programs: &[Arc<Program>],
+    layouts: &Layouts,
+    workers: Range<usize>,
+) -> Result<(), EngineError> {
+    for step in programs.iter().flat_map(|program| program.steps()) {
+        if let Action::Sparse { matrix, .. } | Action::Stored { source: Source::Sparse(matrix), .. } = &step.action {
+            matrix.ready(layouts.get(matrix.rows()).tiles_of(workers.clone()))?;
+        }
+    }
+    Ok(())
+}
 
 /// Consecutive rows of a stored matrix; masked ones are made in `scratch`.
 pub(super) fn stored_rows<'a>(
@@ -124,5 +140,64 @@ impl Session<'_> {
             gram::gram(Panel::new(rows.len(), cols, &panel), sums, &mut scratch);
         });
         self.reduce(partial, "a Gram matrix")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::dataset::store::{Store, Writer};
+    use crate::dataset::{Dataset, EdgeList};
+    use crate::engine::local_mesh::meshes;
+    use crate::engine::{Cluster, run};
+    use crate::graph::{Graph, Import, Making, Numbering};
+    use crate::kernel::random::{bits, stream};
+    use crate::matrix::Matrix;
+    use crate::plan::Side;
+
+    /// Each process opens the store by itself, multiplies by both sides, and has looked at its share of the tiles.
+    #[test]
+    fn a_process_looks_at_its_own_tiles_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let draw = |edge: u64, axis: u32| (bits(9, stream::SYNTHETIC, edge, axis) % 9000) as u32;
+        let edges = (0..40_000).map(|edge| (draw(edge, 0), draw(edge, 1))).collect();
+        let list = EdgeList { nodes: 9000, edges, directed: true, ..EdgeList::default() };
+        let dataset = Dataset { name: "made up".to_owned(), graph: list.into(), ..Dataset::default() };
+        let import = Import::default();
+        let graph = Graph::from_edges(dataset.graph.list().unwrap(), import).unwrap();
+        let mut writer = Writer::create(&path).unwrap();
+        writer.dataset(&dataset).unwrap();
+        let making = Making { import, usual_import: import, directed: true, numbering: Numbering::Given };
+        graph.store(making, None, writer).unwrap();
+        for processes in [2, 3] {
+            let meshes = meshes(processes);
+            let looked_at = meshes.iter().map(|mesh| {
+                let (cluster, path) = (Cluster { mesh: Some(mesh), ..Cluster::threads(1) }, path.clone());
+                thread::spawn(move || {
+                    let dataset = Store::open(&path).unwrap().dataset().unwrap();
+                    let graph = Graph::stored(&dataset.graph, import).unwrap().unwrap();
+                    let matrix = Matrix::sparse("A", graph.adjacency.clone());
+                    let program = |side| Arc::new(Program::compile(&matrix, side));
+                    let programs = vec![program(Side::Plain), program(Side::Transposed)];
+                    let done: Result<(), EngineError> = run(cluster, programs, |session| {
+                        let panel = session.random_normal(9000, 4, 1, stream::START_BLOCK)?;
+                        (0..2).try_for_each(|program| session.multiply(program, &panel).map(drop))
+                    });
+                    done.unwrap();
+                    [&graph.adjacency, &graph.adjacency.transposed()].map(|matrix| matrix.tiles_looked_at())
+                })
+            });
+            let looked_at: Vec<_> = looked_at.collect();
+            let looked_at: Vec<[usize; 2]> = looked_at.into_iter().map(|one| one.join().unwrap()).collect();
+            let tiles = graph.adjacency.tiling().count();
+            for side in [0, 1] {
+                assert_eq!(looked_at.iter().map(|sides| sides[side]).sum::<usize>(), tiles, "{looked_at:?}");
+                assert!(looked_at.iter().all(|sides| sides[side] <= tiles / processes + 2), "{looked_at:?}");
+            }
+            meshes.into_iter().for_each(|mesh| mesh.leave());
+        }
     }
 }

@@ -50,6 +50,12 @@ impl Slot {
         }
     }
 
+    /// Whether the tile lies in a store and was used.
+    #[cfg(test)]
+    pub fn is_looked_at(&self) -> bool {
+        matches!(self, Self::Stored(stored) if stored.tile.get().is_some())
+    }
+
     /// Makes sure that the tile can be used.
     pub fn ready(&self) -> Result<(), StoreError> {
         match self {

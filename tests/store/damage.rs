@@ -9,7 +9,7 @@ use isvd_dist::graph::{Graph, Import};
 
 use crate::made_up::{small, write};
 use crate::support::{assert_done, assert_refused, folder, run};
-use crate::world::{convert, files};
+use crate::world::{convert, files, flip};
 
 /// Looks at everything, as a run that uses everything does.
 fn use_all(store: &Path) -> Result<(), StoreError> {
@@ -64,25 +64,19 @@ fn files_that_are_missing_or_have_another_length_are_noticed() {
     use_all(&store).unwrap();
 }
 
-fn flip_first(path: &Path) {
-    let mut bytes = fs::read(path).unwrap();
-    bytes[0] ^= 1;
-    fs::write(path, bytes).unwrap();
-}
-
 #[test]
 fn the_program_names_the_file_the_tile_and_the_way_out() {
     let folder = folder();
     let on_store = ["--config=demo", "--set=dataset=./store", "--set=embedding.rank=4", "--set=embedding.iterations=1"];
     convert(folder.path(), &["--config=demo"]);
     let store = folder.path().join("store");
-    flip_first(&store.join("adjacency.tiles"));
+    flip(&store.join("adjacency.tiles"), 0);
     let words = ["adjacency.tiles, tile 0", "isvd-dist convert"];
     assert_refused(&run(folder.path(), &on_store), 3, &words);
     assert_refused(&run(folder.path(), &[&["explain"], &on_store[..]].concat()), 3, &words);
 
     convert(folder.path(), &["--config=demo"]);
-    flip_first(&store.join("edges.u32"));
+    flip(&store.join("edges.u32"), 0);
     assert_done(&run(folder.path(), &on_store));
     let tuned = [&on_store[..], &["--set=finetune.epochs=1"]].concat();
     assert_refused(&run(folder.path(), &tuned), 3, &["edges.u32 was damaged", "isvd-dist convert"]);

@@ -7,4 +7,5 @@ mod damage;
 mod made_up;
 mod places;
 mod same_bits;
+mod share;
 mod world;

@@ -45,3 +45,10 @@ pub fn assert_same_from_store(folder: &Path, run_by: &[&str]) {
 pub fn files(store: &Path) -> Vec<String> {
     crate::support::names(store)
 }
+
+/// Changes a bit of a byte of a file.
+pub fn flip(path: &Path, byte: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[byte] ^= 1;
+    fs::write(path, bytes).unwrap();
+}

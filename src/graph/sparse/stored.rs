@@ -21,6 +21,12 @@ impl Sparse {
         checked.into_iter().collect()
     }
 
+    /// How many tiles lie in a store and have been looked at.
+    #[cfg(test)]
+    pub(crate) fn tiles_looked_at(&self) -> usize {
+        self.tiles.iter().filter(|slot| slot.is_looked_at()).count()
+    }
+
     /// A matrix whose tiles are the pieces of a file.
     pub(in crate::graph) fn stored(
         store: &Arc<Store>,
