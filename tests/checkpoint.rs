@@ -229,7 +229,7 @@ fn an_interrupt_ends_the_step_and_leaves_a_checkpoint() {
         assert_eq!(names(&own.path().join("out")), ["checkpoint"], "no result that looks whole");
         let said = Run::start(own.path(), 4 - workers, &[LONG, &["--resume"]].concat()).end_well();
         assert!(said.starts_with("note: resumed from out/checkpoint/") && said.lines().count() == 1, "{said}");
-        assert_same_results(&expected, &results_of(own.path()), &format!("{workers} workers, {signal}"));
+        assert_same_results(expected, &results_of(own.path()), &format!("{workers} workers, {signal}"));
     }
 }
 
@@ -284,7 +284,7 @@ fn of_a_damaged_checkpoint_the_one_before_is_used() {
         let shown = newest.strip_prefix(own.path()).unwrap().display().to_string();
         assert!(lines[0].starts_with(&format!("note: the checkpoint {shown} cannot be used")), "{damage}: {said}");
         assert!(lines[1].starts_with("note: resumed from out/checkpoint/"), "{damage}: {said}");
-        assert_same_results(&expected, &results_of(copy.path()), damage);
+        assert_same_results(expected, &results_of(copy.path()), damage);
     }
 }
 
@@ -335,7 +335,7 @@ fn without_resume_a_run_starts_anew_and_says_so() {
     let (own, expected) = interrupted();
     let said = Run::start(own.path(), 2, LONG).end_well();
     assert!(said.contains("give --resume") && said.lines().count() == 1, "{said}");
-    assert_same_results(&expected, &results_of(own.path()), "a new start");
+    assert_same_results(expected, &results_of(own.path()), "a new start");
     let said = Run::start(own.path(), 2, &["--resume"]).end_well();
     assert!(said.contains("nothing to resume in out/checkpoint"), "{said}");
 }
