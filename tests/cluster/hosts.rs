@@ -52,6 +52,23 @@ fn three_hosts_give_the_same_bits() {
     }
 }
 
+/// All that is on its way is lost each time, and sent again.
+#[test]
+fn a_cable_that_is_pulled_for_a_moment_changes_nothing() {
+    let Some(network) = Network::new(HOSTS) else { return };
+    let folder = folder();
+    run_alone(folder.path());
+    let mut processes = start(&network, folder.path(), &[]);
+    wait_for_checkpoint(folder.path());
+    for host in 0..HOSTS {
+        assert!(processes.iter_mut().all(Process::is_running), "the run is long enough");
+        network.plug(host, "down");
+        sleep(Duration::from_millis(300));
+        network.plug(host, "up");
+    }
+    assert_ends_well(folder.path(), processes, "a cable pulled for a moment");
+}
+
 /// What may happen to a host, and how it is undone before the run goes on.
 struct Trouble {
     name: &'static str,
