@@ -64,6 +64,12 @@ fn fractions(count: u64) -> impl Iterator<Item = f64> {
     (1..=count).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64)
 }
 
+/// Cuts a run off after a pause, or after a shorter one if it was over by then.
+fn in_the_middle<T>(pause: Duration, cut_off: impl Fn(Duration) -> Option<T>) -> T {
+    let mut pauses = (0..5).map(|times| pause / (1 << times));
+    pauses.find_map(cut_off).expect("half a run is shorter than a run")
+}
+
 /// Kills one process after a while. The others must name it in time. False if the run was over before.
 fn lose_one(folder: &Path, (processes, workers): Shape, victim: usize, pause: Duration) -> bool {
     let (addresses, workers) = (free_addresses(processes), format!("--workers={workers}"));
@@ -73,7 +79,7 @@ fn lose_one(folder: &Path, (processes, workers): Shape, victim: usize, pause: Du
     let killed = Instant::now();
     let ends: Vec<End> = processes.into_iter().map(Process::end).collect();
     assert!(killed.elapsed() < IN_TIME, "{:?}", killed.elapsed());
-    if ends.iter().all(|end| end.code == Some(0)) {
+    if ends.iter().any(|end| end.code == Some(0)) {
         return false;
     }
     for end in &ends {
@@ -86,40 +92,41 @@ fn lose_one(folder: &Path, (processes, workers): Shape, victim: usize, pause: Du
 #[test]
 fn a_process_killed_at_twenty_moments() {
     let (_, took) = whole();
-    let (mut killed, mut resumed) = (0, 0);
+    let mut resumed = 0;
     for (number, fraction) in fractions(20).enumerate() {
-        let folder = folder();
         let (shape, next) = (SHAPES[number % 5], SHAPES[(number + 1 + number / 5) % 5]);
         let victim = (fraction * 1000.0) as usize % shape.0;
-        killed += usize::from(lose_one(folder.path(), shape, victim, took.mul_f64(fraction)));
+        let kill = |pause| {
+            let folder = folder();
+            lose_one(folder.path(), shape, victim, pause).then_some(folder)
+        };
+        let folder = in_the_middle(took.mul_f64(fraction), kill);
         let what = format!("process {victim} of {shape:?} killed at {fraction:.2}, resumed on {next:?}");
         resumed += usize::from(assert_goes_on(folder.path(), next, &what));
     }
-    assert!(killed >= 15 && resumed >= 10, "{killed} were killed in the middle, {resumed} had a checkpoint");
+    assert!(resumed >= 10, "{resumed} had a checkpoint");
 }
 
 /// A signal to the launcher, at any moment, ends all its processes; what it says is one line.
 #[test]
 fn a_launched_run_that_is_asked_to_end() {
     let (_, took) = whole();
-    let mut interrupted = 0;
     for (number, fraction) in fractions(8).enumerate() {
-        let folder = folder();
-        let run = launch(folder.path(), &["-n3", "--restarts=3"], &[]);
-        sleep(took.mul_f64(fraction));
-        run.signal(if number % 2 == 0 { Signal::INT } else { Signal::TERM });
-        let end = run.end();
-        if end.code == Some(0) {
-            continue;
-        }
-        interrupted += 1;
+        let ask = |pause| {
+            let folder = folder();
+            let run = launch(folder.path(), &["-n3", "--restarts=3"], &[]);
+            sleep(pause);
+            run.signal(if number % 2 == 0 { Signal::INT } else { Signal::TERM });
+            let end = run.end();
+            (end.code != Some(0)).then_some((folder, end))
+        };
+        let (folder, end) = in_the_middle(took.mul_f64(fraction), ask);
         end.assert(130, &[]);
         let expected = if has_checkpoint(folder.path()) { INTERRUPTED } else { "interrupted\n" };
         assert_eq!(end.stderr, expected);
         assert!(!folder.path().join("results/metrics.json").exists(), "no result");
         assert_goes_on(folder.path(), SHAPES[number % 5], &format!("interrupted at {fraction:.2}"));
     }
-    assert!(interrupted >= 5, "{interrupted}");
 }
 
 /// Of processes without a launcher any may be asked; all end alike, and the first says so.
