@@ -40,6 +40,7 @@ fn join(addresses: Vec<String>, process: usize) -> &'static Mesh {
         addresses,
         process,
         secret: Secret::known_to_all(),
+        tls: None,
         connect_timeout: Duration::from_secs(120),
         peer_timeout: Duration::from_secs(30),
     };

@@ -53,6 +53,7 @@ fn another_version_is_refused() {
         addresses: addresses.clone(),
         process: 1,
         secret: Secret::new("a secret of this test").unwrap(),
+        tls: None,
         connect_timeout: Duration::from_secs(30),
         peer_timeout: Duration::from_secs(30),
     };

@@ -85,16 +85,22 @@ fn takes(bytes: &[u8]) -> bool {
     let (name, whole) = &FILES[usize::from(number) % FILES.len()];
     FOLDER.with(|folder| {
         let folder = folder.path();
-        fs::write(folder.join(name), content).unwrap();
+        put(&folder.join(name), content);
         let manifest = folder.join(MANIFEST);
         if name != MANIFEST {
-            fs::write(&manifest, with_checksums(name, content)).unwrap();
+            put(&manifest, with_checksums(name, content).as_bytes());
         }
-        fs::write(folder.join(MANIFEST_SUM), format!("{}  {MANIFEST}\n", sha256(&manifest).unwrap())).unwrap();
+        put(&folder.join(MANIFEST_SUM), format!("{}  {MANIFEST}\n", sha256(&manifest).unwrap()).as_bytes());
         let used = use_all(folder);
-        fs::write(folder.join(name), whole).unwrap();
+        put(&folder.join(name), whole);
         used.is_ok()
     })
+}
+
+/// Puts a file in the place of another. To write over one would bring it to the disk on some systems, which takes long.
+fn put(path: &Path, content: &[u8]) {
+    let _ = fs::remove_file(path);
+    fs::write(path, content).unwrap();
 }
 
 /// The manifest with the checksums of what a file holds now.

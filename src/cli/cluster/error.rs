@@ -1,6 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::engine::mesh::TlsError;
+
 /// What is wrong with what was said about several processes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -79,6 +81,16 @@ pub enum ClusterError {
     Unprotected {
         /// Where it would listen.
         address: String,
+    },
+    /// A file for TLS cannot be used.
+    #[error("{option} {}: {source}", path.display())]
+    Tls {
+        /// What named it.
+        option: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: TlsError,
     },
     /// A launched run has its processes and its hosts from the launcher.
     #[error("launch starts the processes of an experiment itself: leave {what} out")]

@@ -6,6 +6,7 @@ mod join;
 mod kubernetes;
 mod secret;
 mod slurm;
+mod tls;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use clap::{Args, ValueEnum};
 pub use error::ClusterError;
 pub(super) use join::{in_company, state_data};
 pub(super) use secret::VARIABLE as SECRET_VARIABLE;
+pub use tls::TlsArguments;
 
 use crate::engine::mesh::{Secret, Settings};
 
@@ -48,6 +50,10 @@ pub struct ClusterArguments {
     /// A file with the secret that all processes share [default: $ISVD_CLUSTER_SECRET]
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
+
+    /// What is encrypted
+    #[command(flatten)]
+    pub tls: TlsArguments,
 
     /// Listen beyond this machine without a secret
     #[arg(long)]
@@ -131,6 +137,7 @@ impl ClusterArguments {
             process: hosts.process,
             listen,
             secret: secret.unwrap_or(Secret::known_to_all()),
+            tls: self.tls.read()?,
             connect_timeout: Duration::from_secs(self.connect_timeout),
             peer_timeout: Duration::from_secs(self.peer_timeout),
         }))

@@ -28,13 +28,13 @@ pub(super) fn find(file: Option<&Path>, variable: Option<String>) -> Result<Opti
 
 /// Whether everybody on the machine can read or change a file.
 #[cfg(unix)]
-fn is_open(path: &Path) -> std::io::Result<bool> {
+pub(super) fn is_open(path: &Path) -> std::io::Result<bool> {
     use std::os::unix::fs::PermissionsExt;
     Ok(fs::metadata(path)?.permissions().mode() & 0o007 != 0)
 }
 
 #[cfg(not(unix))]
-fn is_open(_: &Path) -> std::io::Result<bool> {
+pub(super) fn is_open(_: &Path) -> std::io::Result<bool> {
     Ok(false)
 }
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::facts::Facts;
 use super::handshake::{Timed, call};
-use super::hello::Hello;
+use super::hello::{Hello, Role};
+use super::link::Link;
 use super::{Mesh, MeshError};
 
 /// The generation of control connections.
@@ -31,19 +32,15 @@ impl Mesh {
         let deadline = Instant::now() + self.settings.connect_timeout;
         self.memory.fetch_min(facts.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.with_all(|process| {
-            let (stream, theirs) = self.meet(process, CONTROL, facts, Some(deadline))?;
+            let (link, theirs) = self.meet(process, CONTROL, facts, Some(deadline))?;
             self.memory.fetch_min(theirs.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
-            self.watch(process, stream).map_err(|error| Unmet::Missing(error.to_string()))
+            self.watch(process, link).map_err(|error| Unmet::Missing(error.to_string()))
         })?;
         Ok(())
     }
 
     /// Connects with all processes for a run. Those that have not come so far are waited for as long as they live.
-    pub(super) fn connect_data(
-        &'static self,
-        generation: u64,
-        facts: &Facts,
-    ) -> Result<Vec<Option<TcpStream>>, MeshError> {
+    pub(super) fn connect_data(&'static self, generation: u64, facts: &Facts) -> Result<Vec<Option<Link>>, MeshError> {
         self.with_all(|process| Ok(self.meet(process, generation, facts, None)?.0))
     }
 
@@ -78,20 +75,20 @@ impl Mesh {
         generation: u64,
         facts: &Facts,
         deadline: Option<Instant>,
-    ) -> Result<(TcpStream, Facts), Unmet> {
+    ) -> Result<(Link, Facts), Unmet> {
         let calling_ends = Instant::now() + self.settings.connect_timeout;
         let mut pause = PAUSES.0;
         let mut refusal = None;
         loop {
             let is_caller = process < self.process();
             let opened = if is_caller { self.call(process, generation) } else { self.receive(process, generation) };
-            let compared = opened.and_then(|stream| {
-                let theirs = exchange(&stream, facts, deadline)?;
-                Ok((stream, theirs))
+            let compared = opened.and_then(|link| {
+                let theirs = exchange(&link, facts, deadline)?;
+                Ok((link, theirs))
             });
             let reason = match compared {
-                Ok((stream, theirs)) => match facts.difference(&theirs) {
-                    None => return Ok((stream, theirs)),
+                Ok((link, theirs)) => match facts.difference(&theirs) {
+                    None => return Ok((link, theirs)),
                     Some(found) => {
                         let (what, here, there) = (found.what, found.here, found.there);
                         return Err(Unmet::Differs(MeshError::Differs { what, here, there, peer: self.name(process) }));
@@ -122,16 +119,17 @@ impl Mesh {
     }
 
     /// Calls a process at its door.
-    fn call(&self, process: usize, generation: u64) -> io::Result<TcpStream> {
+    fn call(&self, process: usize, generation: u64) -> io::Result<Link> {
         let deadline = Instant::now() + CALL;
         let stream = dial(&self.settings.addresses[process])?;
+        let link = Link::open(stream, self.settings.tls.as_ref(), Role::Caller, deadline)?;
         let hello = Hello::fresh(self.process(), process, self.processes(), generation)?;
-        call(&mut Timed::new(&stream, deadline), hello, &self.settings.secret)?;
-        Ok(stream)
+        call(&mut Timed::new(&link, deadline), hello, &self.settings.secret)?;
+        Ok(link)
     }
 
     /// Waits at this process's own door.
-    fn receive(&self, process: usize, generation: u64) -> io::Result<TcpStream> {
+    fn receive(&self, process: usize, generation: u64) -> io::Result<Link> {
         self.door.wait_for(generation, process, PAUSES.1).ok_or_else(|| {
             io::Error::other(match self.door.refusal() {
                 None => "it did not call".to_owned(),
@@ -156,12 +154,12 @@ fn dial(address: &str) -> io::Result<TcpStream> {
 }
 
 /// Tells a process that has proven itself the facts, and reads its own.
-fn exchange(stream: &TcpStream, facts: &Facts, deadline: Option<Instant>) -> io::Result<Facts> {
-    stream.set_nodelay(true)?;
-    let mut timed = Timed::new(stream, deadline);
+fn exchange(link: &Link, facts: &Facts, deadline: Option<Instant>) -> io::Result<Facts> {
+    link.socket().set_nodelay(true)?;
+    let mut timed = Timed::new(link, deadline);
     facts.write(&mut timed)?;
     let theirs = Facts::read(&mut timed)?;
-    stream.set_read_timeout(None)?;
-    stream.set_write_timeout(None)?;
+    link.socket().set_read_timeout(None)?;
+    link.socket().set_write_timeout(None)?;
     Ok(theirs)
 }

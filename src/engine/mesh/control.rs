@@ -1,8 +1,9 @@
 //! What is said on control connections: signs of life, farewells, and why a run must end.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
+
+use super::link::Link;
 
 /// How often a process says that it is alive.
 pub(super) const BEAT: Duration = Duration::from_millis(500);
@@ -39,8 +40,8 @@ impl Message {
         [&[kind, length[0], length[1]], text.as_bytes()].concat()
     }
 
-    pub(super) fn send(&self, mut stream: &TcpStream) -> io::Result<()> {
-        stream.write_all(&self.to_bytes())
+    pub(super) fn send(&self, mut link: &Link) -> io::Result<()> {
+        link.write_all(&self.to_bytes())
     }
 
     /// Takes a message off the front, if it is there as a whole.
@@ -73,8 +74,8 @@ pub(super) enum Farewell {
 
 /// Listens until a peer ends. Longer silence than `patience` is an end, too; it is judged only when there is nothing left
 /// to read, so that a process that was held up itself first hears what was said meanwhile.
-pub(super) fn listen(mut stream: &TcpStream, patience: Duration) -> Farewell {
-    if let Err(error) = stream.set_read_timeout(Some(BEAT)) {
+pub(super) fn listen(mut link: &Link, patience: Duration) -> Farewell {
+    if let Err(error) = link.socket().set_read_timeout(Some(BEAT)) {
         return Farewell::Lost(error.to_string());
     }
     let gone = || Farewell::Lost("it ended without a farewell".to_owned());
@@ -82,7 +83,7 @@ pub(super) fn listen(mut stream: &TcpStream, patience: Duration) -> Farewell {
     let mut unread = Vec::new();
     let mut buffer = [0; MOST_TEXT];
     loop {
-        match stream.read(&mut buffer) {
+        match link.read(&mut buffer) {
             Ok(0) => return gone(),
             Ok(length) => {
                 heard = Instant::now();
@@ -94,8 +95,10 @@ pub(super) fn listen(mut stream: &TcpStream, patience: Duration) -> Farewell {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The system says so of a process that ended before it had read everything.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return gone(),
+            // The system says so of a process that ended before it had read everything, and TLS of one that took no leave.
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof) => {
+                return gone();
+            }
             Err(error) => return Farewell::Lost(error.to_string()),
         }
         loop {
@@ -112,16 +115,10 @@ pub(super) fn listen(mut stream: &TcpStream, patience: Duration) -> Farewell {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
     use std::thread;
 
     use super::*;
-
-    fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (caller, listener.accept().unwrap().0)
-    }
+    use crate::engine::mesh::link::tests::pair;
 
     #[test]
     fn the_end_of_a_peer_is_told_as_it_was() {
@@ -148,8 +145,8 @@ mod tests {
         drop(speaker);
         assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
         for nonsense in [&[9; 100][..], &[kind::GOODBYE, 1, 0, b'x'], &[kind::BLAME, 1, 0, 0xff]] {
-            let (mut speaker, listener) = pair();
-            speaker.write_all(nonsense).unwrap();
+            let (speaker, listener) = pair();
+            (&speaker).write_all(nonsense).unwrap();
             assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
         }
     }

@@ -12,7 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::handshake::{Timed, answer};
-use super::hello::Secret;
+use super::hello::{Role, Secret};
+use super::link::Link;
+use super::tls::Tls;
 
 /// How long a caller may take to prove itself.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -28,6 +30,7 @@ pub(super) struct Door {
     process: usize,
     processes: usize,
     secret: Secret,
+    tls: Option<Tls>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -39,7 +42,7 @@ struct State {
     /// How many have called.
     called: u64,
     /// Those who have, by generation and process, until they are asked for.
-    arrived: HashMap<(u64, usize), TcpStream>,
+    arrived: HashMap<(u64, usize), Link>,
     /// Why the last one was turned away who was not simply silent or gone.
     refusal: Option<String>,
 }
@@ -51,9 +54,10 @@ impl Door {
         process: usize,
         processes: usize,
         secret: Secret,
+        tls: Option<Tls>,
     ) -> io::Result<Arc<Self>> {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        let door = Arc::new(Self { process, processes, secret, state, changed });
+        let door = Arc::new(Self { process, processes, secret, tls, state, changed });
         let opened = door.clone();
         thread::Builder::new().name("mesh:door".into()).spawn(move || {
             for caller in listener.incoming() {
@@ -67,7 +71,7 @@ impl Door {
     }
 
     /// Waits until a process has opened a connection of this generation, but no longer than `most`.
-    pub(super) fn wait_for(&self, generation: u64, process: usize, most: Duration) -> Option<TcpStream> {
+    pub(super) fn wait_for(&self, generation: u64, process: usize, most: Duration) -> Option<Link> {
         let is_missing = |state: &mut State| !state.arrived.contains_key(&(generation, process));
         let waited = self.changed.wait_timeout_while(self.state(), most, is_missing);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -118,14 +122,17 @@ impl Door {
     }
 
     fn talk(&self, number: u64, caller: TcpStream) {
-        let mut timed = Timed::new(&caller, Instant::now() + HANDSHAKE);
-        let answered = answer(&mut timed, self.process, self.processes, &self.secret);
+        let deadline = Instant::now() + HANDSHAKE;
+        let answered = Link::open(caller, self.tls.as_ref(), Role::Answerer, deadline).and_then(|link| {
+            let hello = answer(&mut Timed::new(&link, deadline), self.process, self.processes, &self.secret)?;
+            Ok((hello, link))
+        });
         let is_here = self.dismiss(number);
         let mut state = self.state();
         match answered {
             // The last connection is the one that the other process uses: it gave up those before.
-            Ok(hello) if is_here => {
-                state.arrived.insert((hello.generation, hello.from as usize), caller);
+            Ok((hello, link)) if is_here => {
+                state.arrived.insert((hello.generation, hello.from as usize), link);
                 self.changed.notify_all();
             }
             Err(error) if error.kind() == io::ErrorKind::Other => state.refusal = Some(error.to_string()),
@@ -151,14 +158,18 @@ mod tests {
     fn door() -> (Arc<Door>, std::net::SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        (Door::open(listener, 0, 3, secret()).unwrap(), address)
+        (Door::open(listener, 0, 3, secret(), None).unwrap(), address)
     }
 
-    fn caller(address: std::net::SocketAddr, generation: u64) -> TcpStream {
-        let stream = TcpStream::connect(address).unwrap();
+    fn connected(address: std::net::SocketAddr) -> Link {
+        Link::open(TcpStream::connect(address).unwrap(), None, Role::Caller, Instant::now() + LONG).unwrap()
+    }
+
+    fn caller(address: std::net::SocketAddr, generation: u64) -> Link {
+        let link = connected(address);
         let hello = Hello::fresh(2, 0, 3, generation).unwrap();
-        call(&mut Timed::new(&stream, Instant::now() + LONG), hello, &secret()).unwrap();
-        stream
+        call(&mut Timed::new(&link, Instant::now() + LONG), hello, &secret()).unwrap();
+        link
     }
 
     #[test]
@@ -187,10 +198,10 @@ mod tests {
     #[test]
     fn why_somebody_was_turned_away_is_remembered() {
         let (door, address) = door();
-        let stream = TcpStream::connect(address).unwrap();
+        let link = connected(address);
         let hello = Hello::fresh(2, 0, 3, 0).unwrap();
         let other = Secret::new("t").unwrap();
-        assert!(call(&mut Timed::new(&stream, Instant::now() + LONG), hello, &other).is_err());
+        assert!(call(&mut Timed::new(&link, Instant::now() + LONG), hello, &other).is_err());
         assert!(door.refusal().unwrap().contains("secret"));
     }
 }

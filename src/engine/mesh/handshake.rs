@@ -4,20 +4,20 @@
 //! all of it together has one deadline: a caller that drips bytes does not stay longer than one that sends none.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::hello::{Hello, Hellos, PROOF_BYTES, PROTOCOL, Role, Secret};
+use super::link::Link;
 
 /// A stream on which everything must be done by a certain time, if there is one.
 pub(super) struct Timed<'a> {
-    stream: &'a TcpStream,
+    link: &'a Link,
     deadline: Option<Instant>,
 }
 
 impl<'a> Timed<'a> {
-    pub(super) fn new(stream: &'a TcpStream, deadline: impl Into<Option<Instant>>) -> Self {
-        Self { stream, deadline: deadline.into() }
+    pub(super) fn new(link: &'a Link, deadline: impl Into<Option<Instant>>) -> Self {
+        Self { link, deadline: deadline.into() }
     }
 
     fn remaining(&self) -> io::Result<Option<Duration>> {
@@ -31,19 +31,19 @@ impl<'a> Timed<'a> {
 
 impl Read for Timed<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.remaining()?)?;
-        self.stream.read(buffer).map_err(too_late)
+        self.link.socket().set_read_timeout(self.remaining()?)?;
+        self.link.read(buffer).map_err(too_late)
     }
 }
 
 impl Write for Timed<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.remaining()?)?;
-        self.stream.write(bytes).map_err(too_late)
+        self.link.socket().set_write_timeout(self.remaining()?)?;
+        self.link.write(bytes).map_err(too_late)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
+        self.link.flush()
     }
 }
 
@@ -62,10 +62,27 @@ fn read_fixed<const N: usize>(stream: &mut impl Read) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
+/// How records of TLS start, where a process expects a hello.
+const TLS_ALERT: [u8; 2] = [21, 3];
+const TLS_HELLO: [u8; 2] = [22, 3];
+/// Bytes of an alert.
+const ALERT_BYTES: usize = 7;
+
+/// The hello of the other side. One that uses TLS says no more than an alert to a caller that does not.
+fn read_hello(stream: &mut impl Read, otherwise: &str) -> io::Result<Hello> {
+    let start: [u8; ALERT_BYTES] = read_fixed(stream)?;
+    if start.starts_with(&TLS_ALERT) || start.starts_with(&TLS_HELLO) {
+        return Err(refused("it speaks TLS, and this process does not"));
+    }
+    let rest: [u8; Hello::BYTES - ALERT_BYTES] = read_fixed(stream)?;
+    let bytes = std::array::from_fn(|place| if place < ALERT_BYTES { start[place] } else { rest[place - ALERT_BYTES] });
+    Hello::from_bytes(&bytes).ok_or_else(|| refused(otherwise))
+}
+
 /// Calls: `hello` is what this side says.
 pub(super) fn call(stream: &mut (impl Read + Write), hello: Hello, secret: &Secret) -> io::Result<()> {
     stream.write_all(&hello.to_bytes())?;
-    let answerer = Hello::from_bytes(&read_fixed(stream)?).ok_or_else(|| refused("it is no process of ours"))?;
+    let answerer = read_hello(stream, "it is no process of ours")?;
     let hellos = Hellos { caller: hello, answerer };
     stream.write_all(&hellos.prove(secret, Role::Caller))?;
     let proof: [u8; PROOF_BYTES] = read_fixed(stream).map_err(|error| match error.kind() {
@@ -86,7 +103,7 @@ pub(super) fn answer(
     processes: usize,
     secret: &Secret,
 ) -> io::Result<Hello> {
-    let caller = Hello::from_bytes(&read_fixed(stream)?).ok_or_else(|| refused("a stranger called"))?;
+    let caller = read_hello(stream, "a stranger called")?;
     let answerer = Hello::fresh(process, caller.from as usize, processes, caller.generation)?;
     stream.write_all(&answerer.to_bytes())?;
     let hellos = Hellos { caller, answerer };
@@ -116,16 +133,10 @@ fn fit(found: &Hello, is_expected: bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
     use std::thread;
 
     use super::*;
-
-    fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (caller, listener.accept().unwrap().0)
-    }
+    use crate::engine::mesh::link::tests::pair;
 
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(5)

@@ -4,7 +4,8 @@
 //! gets the same answers. Between each two of them is a *control connection*, on which both say that they are alive, that
 //! they are done, or why the run must end; and for each `run` a *data connection*, which is handed to timely. The process of
 //! the higher number calls, the other answers at its door. Both prove that they know the secret (see `handshake`)
-//! before anything else is read, and then compare [`Facts`]: what they must have in common to compute the same.
+//! before anything else is read, and then compare [`Facts`]: what they must have in common to compute the same. With
+//! [`Tls`] all of that happens inside TLS.
 //!
 //! A process that loses another ends: it tells the others why, and then the user. That cannot be left to whoever called
 //! `run`, which waits for blocks that never come; so [`Mesh::join`] is given what ends the process.
@@ -17,12 +18,14 @@ mod facts;
 pub(super) mod fuzz;
 mod handshake;
 mod hello;
+mod link;
 mod network;
+mod secured;
 pub(super) mod step;
-mod stream;
+mod tls;
 mod verdict;
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::panic;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,6 +37,8 @@ use door::Door;
 pub use error::MeshError;
 pub use facts::Facts;
 pub use hello::Secret;
+use link::Link;
+pub use tls::{Tls, TlsError};
 use verdict::Verdict;
 
 /// How long a process that another one blames for its end may take to find an error of its own: what stops one often
@@ -53,6 +58,8 @@ pub struct Settings {
     pub listen: Vec<SocketAddr>,
     /// What all of them know.
     pub secret: Secret,
+    /// What they show each other, if everything they say is to be encrypted.
+    pub tls: Option<Tls>,
     /// How long to wait for the others to come.
     pub connect_timeout: Duration,
     /// How long a process may be silent before it is given up.
@@ -78,7 +85,7 @@ pub struct Mesh {
 
 #[derive(Default)]
 struct Peer {
-    control: Mutex<Option<TcpStream>>,
+    control: Mutex<Option<Link>>,
     has_left: AtomicBool,
 }
 
@@ -110,7 +117,8 @@ impl Mesh {
             source,
         })?;
         let unprepared = |error: std::io::Error| MeshError::Unprepared(error.to_string());
-        let door = Door::open(listener, process, processes, settings.secret.clone()).map_err(unprepared)?;
+        let (secret, tls) = (settings.secret.clone(), settings.tls.clone());
+        let door = Door::open(listener, process, processes, secret, tls).map_err(unprepared)?;
         let mesh: &'static Self = Box::leak(Box::new(Self {
             door,
             peers: (0..processes).map(|_| Peer::default()).collect(),
@@ -189,8 +197,8 @@ impl Mesh {
     fn tell(&self, message: &Message) {
         for peer in &self.peers {
             let control = peer.control.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(stream) = control.as_ref() {
-                let _ = message.send(stream);
+            if let Some(link) = control.as_ref() {
+                let _ = message.send(link);
             }
         }
     }
@@ -203,10 +211,10 @@ impl Mesh {
     }
 
     /// Watches over a peer from now on.
-    fn watch(&'static self, process: usize, stream: TcpStream) -> std::io::Result<()> {
-        stream.set_write_timeout(Some(SAYING))?;
-        let heard = stream.try_clone()?;
-        *self.peers[process].control.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
+    fn watch(&'static self, process: usize, link: Link) -> std::io::Result<()> {
+        link.socket().set_write_timeout(Some(SAYING))?;
+        let heard = link.try_clone()?;
+        *self.peers[process].control.lock().unwrap_or_else(PoisonError::into_inner) = Some(link);
         let watching = move || match listen(&heard, self.settings.peer_timeout) {
             Farewell::Goodbye => self.peers[process].has_left.store(true, Ordering::Release),
             Farewell::Blame(reason) => {

@@ -8,7 +8,6 @@ use timely::communication::allocator::ProcessBuilder;
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::{AllocatorBuilder, Hooks};
 
-use super::stream::Counted;
 use super::{Facts, Mesh};
 use crate::engine::cluster::Transport;
 use crate::plan::Program;
@@ -26,16 +25,15 @@ impl Mesh {
     ) -> Result<Communication, String> {
         let generation = 1 + self.runs.fetch_add(1, Ordering::Relaxed);
         let facts = self.facts_of_run(workers, programs);
-        let streams = self.connect_data(generation, &facts).unwrap_or_else(|error| self.end(&error));
-        let counted = |stream| Counted { stream, sent: &self.sent };
-        let streams = streams.into_iter().map(|stream| stream.map(counted)).collect();
+        let links = self.connect_data(generation, &facts).unwrap_or_else(|error| self.end(&error));
+        let links = links.into_iter().map(|link| link.map(|link| link.counted(&self.sent))).collect();
         let hooks = Hooks::default();
         let inside = match transport {
             Transport::Pointers => ProcessBuilder::new_typed_vector,
             Transport::Bytes => ProcessBuilder::new_bytes_vector,
         };
         let inside = inside(workers, hooks.refill.clone(), hooks.spill.clone());
-        let (builders, threads) = initialize_networking_from_sockets(inside, streams, self.process(), workers, hooks)
+        let (builders, threads) = initialize_networking_from_sockets(inside, links, self.process(), workers, hooks)
             .map_err(|error| error.to_string())?;
         Ok((builders.into_iter().map(AllocatorBuilder::Tcp).collect(), Box::new(threads)))
     }

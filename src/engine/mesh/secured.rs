@@ -1,0 +1,210 @@
+//! The inside of a connection with TLS.
+//!
+//! One thread reads while another writes, and each may have to wait for the network. What they share, the keys, is never
+//! held meanwhile.
+
+use std::io::{self, Read, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustls::Connection;
+
+use super::tls::told;
+
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 64 << 10;
+
+/// A connection on which TLS is agreed on.
+pub(super) struct Secured {
+    connection: Mutex<Connection>,
+    incoming: Mutex<Incoming>,
+    /// Sealed and not sent yet. Whoever has it sends: the order in which bytes are sealed is that in which they must go.
+    outgoing: Mutex<Vec<u8>>,
+}
+
+/// What came and was not opened yet.
+struct Incoming {
+    bytes: Vec<u8>,
+    opened: usize,
+}
+
+impl Read for Incoming {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = (&self.bytes[self.opened..]).read(buffer)?;
+        self.opened += read;
+        Ok(read)
+    }
+}
+
+impl Secured {
+    pub(super) fn new(connection: Connection) -> Self {
+        let incoming = Incoming { bytes: Vec::with_capacity(READ_BYTES), opened: 0 };
+        Self { connection: Mutex::new(connection), incoming: Mutex::new(incoming), outgoing: Mutex::default() }
+    }
+
+    /// Reads what the other side wrote. Waits once: where what came is not enough for anything this is `Interrupted`, so that
+    /// a caller that has a deadline can look at it.
+    pub(super) fn read(&self, mut network: impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut incoming = lock(&self.incoming);
+        let mut has_waited = false;
+        loop {
+            let mut connection = lock(&self.connection);
+            match connection.reader().read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                outcome => return outcome,
+            }
+            if incoming.opened < incoming.bytes.len() {
+                connection.read_tls(&mut *incoming)?;
+                connection.process_new_packets().map_err(told)?;
+                continue;
+            }
+            drop(connection);
+            if has_waited {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            has_waited = true;
+            incoming.opened = 0;
+            incoming.bytes.resize(READ_BYTES, 0);
+            let read = network.read(&mut incoming.bytes);
+            incoming.bytes.truncate(*read.as_ref().unwrap_or(&0));
+            if read? == 0 {
+                // Whether that was to be expected is known to the connection.
+                lock(&self.connection).read_tls(&mut io::empty())?;
+            }
+        }
+    }
+
+    /// Writes some bytes, or all. Where the network takes too long the rest goes before whatever is written next.
+    pub(super) fn write(&self, network: impl Write, bytes: &[u8]) -> io::Result<usize> {
+        self.send(network, |connection| connection.writer().write(bytes))
+    }
+
+    /// Says that nothing more will be written.
+    pub(super) fn close(&self, network: impl Write) -> io::Result<()> {
+        self.send(network, |connection| {
+            connection.send_close_notify();
+            Ok(())
+        })
+    }
+
+    fn send<T>(&self, mut network: impl Write, seal: impl FnOnce(&mut Connection) -> io::Result<T>) -> io::Result<T> {
+        let mut outgoing = lock(&self.outgoing);
+        flush(&mut outgoing, &mut network)?;
+        let mut connection = lock(&self.connection);
+        let sealed = seal(&mut connection)?;
+        while connection.wants_write() {
+            connection.write_tls(&mut *outgoing)?;
+        }
+        drop(connection);
+        flush(&mut outgoing, &mut network)?;
+        Ok(sealed)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends what is there; what is not sent in time stays.
+fn flush(outgoing: &mut Vec<u8>, network: &mut impl Write) -> io::Result<()> {
+    let (mut sent, mut outcome) = (0, Ok(()));
+    while sent < outgoing.len() && outcome.is_ok() {
+        match network.write(&outgoing[sent..]) {
+            Ok(0) => outcome = Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => sent += written,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => outcome = Err(error),
+        }
+    }
+    outgoing.drain(..sent);
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    use timely::communication::allocator::zero_copy::stream::Stream;
+
+    use super::*;
+    use crate::engine::mesh::hello::Role;
+    use crate::engine::mesh::link::Link;
+    use crate::engine::mesh::tls::Tls;
+
+    /// A certificate of an authority of its own.
+    fn tls() -> Tls {
+        let (authority, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+        let mut params = CertificateParams::new([]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let root = params.self_signed(&authority).unwrap().pem();
+        let own = CertificateParams::new([Tls::NAME.to_owned()]).unwrap();
+        let own = own.signed_by(&key, &Issuer::new(params, authority)).unwrap().pem();
+        Tls::new(own.as_bytes(), key.serialize_pem().as_bytes(), root.as_bytes()).unwrap()
+    }
+
+    /// What both sides of a connection come to.
+    fn meet(caller: &Tls, answerer: &Tls) -> (io::Result<Link>, io::Result<Link>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let called = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let answered = listener.accept().unwrap().0;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        thread::scope(|scope| {
+            let answering = scope.spawn(|| Link::open(answered, Some(answerer), Role::Answerer, deadline));
+            (Link::open(called, Some(caller), Role::Caller, deadline), answering.join().unwrap())
+        })
+    }
+
+    fn pair() -> (Link, Link) {
+        let tls = tls();
+        let (caller, answerer) = meet(&tls, &tls);
+        (caller.unwrap(), answerer.unwrap())
+    }
+
+    #[test]
+    fn much_is_said_both_ways_at_once_and_counted() {
+        static SENT: AtomicU64 = AtomicU64::new(0);
+        let said: Vec<u8> = (0..3_000_000).map(|place| ((place * 31) >> 3) as u8).collect();
+        let (caller, answerer) = pair();
+        thread::scope(|scope| {
+            for link in [caller.counted(&SENT), answerer] {
+                let (mut reader, said) = (link.try_clone().unwrap(), &said);
+                scope.spawn(move || {
+                    let mut writer = link;
+                    writer.write_all(said).unwrap();
+                    Stream::shutdown(&writer, Shutdown::Write).unwrap();
+                });
+                scope.spawn(move || {
+                    let mut heard = Vec::new();
+                    reader.read_to_end(&mut heard).unwrap();
+                    assert!(heard == *said);
+                });
+            }
+        });
+        let (sent, least) = (SENT.load(Ordering::Relaxed), said.len() as u64);
+        assert!(
+            (least + 1..least + least / 100).contains(&sent),
+            "what goes over the network is a little more: {sent}"
+        );
+    }
+
+    /// Nobody on the way can make an end look as if it were meant.
+    #[test]
+    fn an_end_without_a_farewell_is_an_error() {
+        let (caller, mut answerer) = pair();
+        (&caller).write_all(b"x").unwrap();
+        caller.socket().shutdown(Shutdown::Both).unwrap();
+        answerer.read_exact(&mut [0]).unwrap();
+        assert_eq!(answerer.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn both_sides_know_why_a_certificate_was_refused() {
+        let (caller, answerer) = meet(&tls(), &tls());
+        let reason = |outcome: io::Result<Link>| outcome.err().expect("it is refused").to_string();
+        assert!(reason(caller).contains("not signed by the authority"));
+        assert!(reason(answerer).contains("refused the certificate of this process"));
+    }
+}
