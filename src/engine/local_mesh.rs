@@ -16,6 +16,7 @@ pub(super) fn meshes(processes: usize) -> Vec<&'static Mesh> {
             listen: vec![addresses[process].parse().unwrap()],
             addresses: addresses.clone(),
             process,
+            tls: None,
             secret: Secret::known_to_all(),
             connect_timeout: Duration::from_secs(60),
             peer_timeout: Duration::from_secs(60),

@@ -42,6 +42,7 @@ fn one_of_two() {
         listen: vec![addresses[process].parse().unwrap()],
         addresses,
         process,
+        tls: None,
         secret: Secret::new("a secret of this test").unwrap(),
         connect_timeout: Duration::from_secs(30),
         peer_timeout: Duration::from_secs(30),
