@@ -20,7 +20,7 @@ use rustix::process::Signal;
 
 use authority::{Authority, Flaw};
 use support::folder;
-use world::{LONG, Process, assert_same_results, free_addresses, member, program, start};
+use world::{LONG, Process, assert_same_folders, free_addresses, member, program, start};
 
 /// Arguments as the helpers take them.
 fn with<'a>(some: &[&'a str], more: &'a [String]) -> Vec<&'a str> {
@@ -46,7 +46,7 @@ fn the_answer_has_the_same_bits() {
         let end = Process::start(launched).end();
         end.assert(0, &[]);
         assert_eq!(end.stderr, "");
-        assert_same_results(&folder.path().join("alone"), &folder.path().join(workers), workers);
+        assert_same_folders(&folder.path().join("alone"), &folder.path().join(workers), workers);
     }
 }
 
