@@ -104,15 +104,11 @@ impl Tls {
         }
         .map_err(told)?;
         while connection.is_handshaking() {
-            connection.complete_io(stream).map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-                    io::Error::other("it hung up when it was to agree on TLS: does it use TLS, too?")
-                }
-                _ => match error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>()) {
-                    Some(error) => io::Error::other(explained(error)),
-                    None => error,
-                },
-            })?;
+            if let Err(error) = connection.complete_io(stream) {
+                // The other side is told why, if it still listens.
+                while connection.wants_write() && connection.write_tls(stream).is_ok_and(|sent| sent > 0) {}
+                return Err(in_words(error));
+            }
         }
         if role == Role::Answerer {
             // Of an answerer the name is looked at on the way.
@@ -146,6 +142,17 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found =
         CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
     if found.is_empty() { Err("there is no certificate in it".to_owned()) } else { Ok(found) }
+}
+
+/// Why there is no agreement on TLS.
+fn in_words(error: io::Error) -> io::Error {
+    if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) {
+        return io::Error::other("it hung up when it was to agree on TLS: does it use TLS, too?");
+    }
+    match error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>()) {
+        Some(error) => io::Error::other(explained(error)),
+        None => error,
+    }
 }
 
 /// What TLS has against the other side, as an error of a connection.
