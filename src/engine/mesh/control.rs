@@ -51,6 +51,10 @@ impl Message {
         if length > MOST_TEXT {
             return Err(io::Error::other("it says more than it may"));
         }
+        // Nonsense is not waited for.
+        if ![kind::BEAT, kind::GOODBYE, kind::BLAME].contains(&kind) {
+            return Err(io::Error::other("it says what has no meaning"));
+        }
         let Some(text) = bytes.get(3..3 + length) else { return Ok(None) };
         let message = match (kind, str::from_utf8(text)) {
             (kind::BEAT, Ok("")) => Self::Beat,

@@ -127,16 +127,17 @@ impl Door {
             let hello = answer(&mut Timed::new(&link, deadline), self.process, self.processes, &self.secret)?;
             Ok((hello, link))
         });
+        // Before the caller is counted out, and sees its connection close.
+        if let Err(error) = &answered
+            && error.kind() == io::ErrorKind::Other
+        {
+            self.state().refusal = Some(error.to_string());
+        }
         let is_here = self.dismiss(number);
-        let mut state = self.state();
-        match answered {
-            // The last connection is the one that the other process uses: it gave up those before.
-            Ok((hello, link)) if is_here => {
-                state.arrived.insert((hello.generation, hello.from as usize), link);
-                self.changed.notify_all();
-            }
-            Err(error) if error.kind() == io::ErrorKind::Other => state.refusal = Some(error.to_string()),
-            _ => {}
+        // The last connection is the one that the other process uses: it gave up those before.
+        if let (Ok((hello, link)), true) = (answered, is_here) {
+            self.state().arrived.insert((hello.generation, hello.from as usize), link);
+            self.changed.notify_all();
         }
     }
 }
