@@ -41,11 +41,13 @@ pub enum Error {
     #[error("cannot start the processes")]
     Launch(#[source] io::Error),
     /// A process of a cluster on this machine failed.
-    #[error("process {process} failed with exit code {code}; what it said stands above")]
+    #[error("process {process} {how}; what was said stands above")]
     Launched {
         /// Which process.
         process: usize,
-        /// How it ended.
+        /// How it ended, in words.
+        how: String,
+        /// The exit code for that.
         code: u8,
     },
     /// `--data` names no folder.

@@ -156,7 +156,8 @@ fn a_launched_run_that_starts_again() {
         wait_for_checkpoint(folder.path());
         kill_process(child_of(run.id(), victim), Signal::KILL).unwrap();
         let end = run.end();
-        end.assert(0, &["starting again, 0 more times at most", "[0] note: resumed from results/checkpoint/"]);
+        let again = format!("process {victim} was killed by signal 9: starting again, 0 more times at most");
+        end.assert(0, &[&again, "[0] note: resumed from results/checkpoint/"]);
         let results = folder.path().join("results");
         assert_same_folders(&whole().0.path().join("results"), &results, &format!("process {victim} was killed"));
     }

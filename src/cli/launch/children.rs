@@ -28,7 +28,7 @@ pub(super) enum Ended {
     /// Because somebody asked them to.
     Interrupted,
     /// One with an error that is not that of another.
-    Badly { process: usize, code: u8, may_restart: bool },
+    Badly { process: usize, status: ExitStatus, may_restart: bool },
 }
 
 pub(super) struct Children {
@@ -108,8 +108,8 @@ impl Children {
             thread::sleep(GLANCE);
         }
         Ok(match verdict(&self.ended) {
-            Ended::Badly { process, code, .. } if self.is_called_off => {
-                Ended::Badly { process, code, may_restart: false }
+            Ended::Badly { process, status, .. } if self.is_called_off => {
+                Ended::Badly { process, status, may_restart: false }
             }
             ended => ended,
         })
@@ -160,10 +160,20 @@ fn verdict(ended: &[(usize, ExitStatus)]) -> Ended {
     let killed = || failed().find(|(_, status)| status.signal().is_some());
     match own.or_else(killed).or_else(|| failed().next()) {
         None => Ended::Well,
-        Some(&(process, status)) => {
-            let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(Error::CLUSTER);
-            Ended::Badly { process, code, may_restart: code == Error::CLUSTER }
-        }
+        Some(&(process, status)) => Ended::Badly { process, status, may_restart: code_of(status) == Error::CLUSTER },
+    }
+}
+
+/// The exit code that stands for the end of a process: one that was killed is lost to the others.
+pub(super) fn code_of(status: ExitStatus) -> u8 {
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(Error::CLUSTER)
+}
+
+/// How a process ended that did not end well.
+pub(super) fn in_words(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(signal) => format!("was killed by signal {signal}"),
+        None => format!("failed with exit code {}", code_of(status)),
     }
 }
 
@@ -177,13 +187,20 @@ mod tests {
 
     #[test]
     fn the_cause_is_told_and_not_its_echoes() {
-        let badly = |process, code, may_restart| Ended::Badly { process, code, may_restart };
+        let badly = |process, status, may_restart| Ended::Badly { process, status, may_restart };
         let killed = ExitStatus::from_raw(9);
         assert_eq!(verdict(&[(0, exit(0)), (1, exit(0))]), Ended::Well);
-        assert_eq!(verdict(&[(2, exit(4)), (1, exit(3)), (0, killed)]), badly(1, 3, false));
-        assert_eq!(verdict(&[(2, exit(4)), (1, killed), (0, exit(4))]), badly(1, 4, true));
-        assert_eq!(verdict(&[(2, exit(4)), (1, exit(0))]), badly(2, 4, true));
+        assert_eq!(verdict(&[(2, exit(4)), (1, exit(3)), (0, killed)]), badly(1, exit(3), false));
+        assert_eq!(verdict(&[(2, exit(4)), (1, killed), (0, exit(4))]), badly(1, killed, true));
+        assert_eq!(verdict(&[(2, exit(4)), (1, exit(0))]), badly(2, exit(4), true));
         assert_eq!(verdict(&[(2, exit(4)), (1, exit(130)), (0, exit(130))]), Ended::Interrupted);
-        assert_eq!(verdict(&[(2, exit(130)), (1, exit(130)), (0, exit(1))]), badly(0, 1, false));
+        assert_eq!(verdict(&[(2, exit(130)), (1, exit(130)), (0, exit(1))]), badly(0, exit(1), false));
+    }
+
+    #[test]
+    fn an_end_is_told_as_it_was() {
+        assert_eq!(in_words(exit(3)), "failed with exit code 3");
+        assert_eq!(in_words(ExitStatus::from_raw(9)), "was killed by signal 9");
+        assert_eq!((code_of(exit(3)), code_of(ExitStatus::from_raw(9))), (3, Error::CLUSTER));
     }
 }

@@ -15,7 +15,7 @@ use super::request::all_threads;
 use super::{Arguments, Error, Request, error};
 use crate::engine::mesh::Secret;
 pub(super) use children::end_with_launcher;
-use children::{Children, Ended};
+use children::{Children, Ended, code_of, in_words};
 
 /// More processes than this on one machine is a slip of the finger.
 const MOST_PROCESSES: u64 = 256;
@@ -62,13 +62,13 @@ impl Launch {
             match ended {
                 Ended::Well => return Ok(()),
                 Ended::Interrupted => return Err(request.interrupted()),
-                Ended::Badly { process, code, may_restart } if may_restart && restart < self.restarts => {
-                    let left = self.restarts - restart - 1;
-                    error::note(&format!(
-                        "process {process} ended with exit code {code}: starting again, {left} more times at most"
-                    ));
+                Ended::Badly { process, status, may_restart } if may_restart && restart < self.restarts => {
+                    let (how, left) = (in_words(status), self.restarts - restart - 1);
+                    error::note(&format!("process {process} {how}: starting again, {left} more times at most"));
                 }
-                Ended::Badly { process, code, .. } => return Err(Error::Launched { process, code }),
+                Ended::Badly { process, status, .. } => {
+                    return Err(Error::Launched { process, how: in_words(status), code: code_of(status) });
+                }
             }
         }
         unreachable!("every attempt ends")
