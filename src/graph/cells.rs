@@ -78,7 +78,7 @@ impl<K: Key> Sorter<K> {
             width,
             strips: cols.div_ceil(width).max(1),
             by_width: Divisor::new(width),
-            bits: width.next_power_of_two().trailing_zeros(),
+            bits: width.min(cols).next_power_of_two().trailing_zeros(),
             keys: vec![],
             spare: vec![],
             rows: vec![],

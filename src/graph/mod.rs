@@ -9,6 +9,7 @@ mod build;
 mod cells;
 mod divide;
 mod error;
+pub mod evolve;
 mod neighbours;
 mod order;
 mod parallel;

@@ -7,8 +7,7 @@
 
 use std::sync::Arc;
 
-use super::Tiling;
-use super::sparse::strip_width;
+use super::{STRIP_COLUMNS, Tiling};
 use crate::dataset::{self, EdgeList};
 
 /// Rows that are looked at to tell what an order is worth.
@@ -27,7 +26,7 @@ impl Order {
     /// The order by degree, if it pays: the nodes of most edges first, those of a strip dealt out to its tiles in turn, so
     /// that tiles have about the same work. It depends on the edges alone.
     pub fn by_degree(list: &EdgeList) -> Option<Self> {
-        let strips = list.nodes.div_ceil(strip_width(list.nodes));
+        let strips = list.nodes.div_ceil(STRIP_COLUMNS);
         if strips < 2 || list.edges.is_empty() {
             return None;
         }
@@ -44,16 +43,15 @@ impl Order {
         }
         let mut nodes: Vec<u32> = (0..list.nodes as u32).collect();
         nodes.sort_by_key(|&node| std::cmp::Reverse(degrees[node as usize]));
-        let width = strip_width(list.nodes);
         let tile_rows = Tiling::new(list.nodes).tile_rows();
         let mut rows = vec![0; list.nodes];
-        for (strip, members) in nodes.chunks(width).enumerate() {
+        for (strip, members) in nodes.chunks(STRIP_COLUMNS).enumerate() {
             let tiles = (members.len() / tile_rows).max(1);
             let height = members.len() / tiles;
             for (rank, &node) in members.iter().enumerate() {
                 // What does not divide stays at the end.
                 let place = if rank < tiles * height { rank % tiles * height + rank / tiles } else { rank };
-                rows[node as usize] = (strip * width + place) as u32;
+                rows[node as usize] = (strip * STRIP_COLUMNS + place) as u32;
             }
         }
         Self { rows: rows.into() }
@@ -96,7 +94,7 @@ impl Order {
 
 /// Over a sample of nodes, how many strips have entries in their rows: as they are numbered, and in another order.
 fn runs(list: &EdgeList, order: &Order) -> (usize, usize) {
-    let (step, width) = (list.nodes.div_ceil(SAMPLE) as u32, strip_width(list.nodes) as u32);
+    let (step, width) = (list.nodes.div_ceil(SAMPLE) as u32, STRIP_COLUMNS as u32);
     let mut entries: Vec<(u32, u32)> = Vec::new();
     for &(from, to) in &list.edges {
         let both = [(from, to), (to, from)];

@@ -2,19 +2,20 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::STRIP_COLUMNS;
 use crate::dataset::store::{Piece, Store, StoreError};
 use crate::kernel::tile::{Parts, TileSize};
 use crate::kernel::{Array, Tile};
 
 /// The place of a tile.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Slot {
     Here(Tile),
     Stored(StoredTile),
 }
 
 /// A tile of a store. Its bytes are looked at when it is first used, and not before.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct StoredTile {
     pub store: Arc<Store>,
     /// The file that has it.
@@ -24,8 +25,6 @@ pub(super) struct StoredTile {
     pub size: TileSize,
     pub height: usize,
     pub cols: usize,
-    /// Columns of a strip.
-    pub width: usize,
     pub tile: OnceLock<Tile>,
 }
 
@@ -47,6 +46,19 @@ impl Slot {
         match self {
             Self::Here(tile) => tile,
             Self::Stored(stored) => stored.tile.get().unwrap_or_else(|| stored.first_use()),
+        }
+    }
+
+    /// Changes the tile, which lies here from now on.
+    ///
+    /// # Panics
+    /// If it is damaged.
+    pub fn change(&mut self, how: impl FnOnce(&mut Tile)) {
+        if let Self::Stored(_) = self {
+            *self = Self::Here(self.tile().clone());
+        }
+        if let Self::Here(tile) = self {
+            how(tile);
         }
     }
 
@@ -94,7 +106,7 @@ impl StoredTile {
     /// The tile in place; its indices are checked, as those of every tile.
     fn read(&self, piece: Piece) -> Result<Tile, StoreError> {
         let TileSize { runs, nonzeros, weighted } = self.size;
-        let strips = self.cols.div_ceil(self.width).max(1);
+        let strips = self.cols.div_ceil(STRIP_COLUMNS).max(1);
         let mut arrays = Arrays { piece: &piece, start: 0 };
         let parts = Parts {
             starts: arrays.next(strips + 1)?,
@@ -103,7 +115,7 @@ impl StoredTile {
             columns: arrays.next(nonzeros)?,
             values: weighted.then(|| arrays.next(nonzeros)).transpose()?,
         };
-        Tile::new(self.height, self.cols, self.width, parts).map_err(|source| piece.wrong(source.to_string()))
+        Tile::new(self.height, self.cols, STRIP_COLUMNS, parts).map_err(|source| piece.wrong(source.to_string()))
     }
 }
 

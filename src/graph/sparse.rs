@@ -1,16 +1,19 @@
 //! A sparse matrix, stored tile by tile.
 
+mod patch;
 mod stored;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+
+pub(super) use patch::Change;
 
 use super::build::{Built, Entries, Pairs, build};
 use super::slot::Slot;
 use super::{Duplicates, GraphError, Tiling, parallel};
 use crate::kernel::Cell;
 
-/// Widest column strip. The strip's rows of a panel block of 64 columns take 8 MiB, which a shared cache keeps while a group
+/// Columns of a strip; the last may have fewer. The strip's rows of a panel block of 64 columns take 8 MiB, which a shared cache keeps while a group
 /// of tiles goes over them.
 pub const STRIP_COLUMNS: usize = 32 << 10;
 
@@ -22,10 +25,9 @@ pub const STRIP_COLUMNS: usize = 32 << 10;
 /// assert_eq!((a.nonzeros(), a.row_sums()), (2, vec![1.0, 2.0]));
 /// # Ok::<(), isvd_dist::graph::GraphError>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Sparse {
     cols: usize,
-    width: usize,
     tiling: Tiling,
     tiles: Vec<Slot>,
     /// How many entries there are, where none are stored.
@@ -77,8 +79,8 @@ impl Sparse {
         if rows > u32::MAX as usize || cols > u32::MAX as usize {
             return Err(GraphError::TooLarge { rows, cols });
         }
-        let (tiling, width, tiles) = (Tiling::new(rows), strip_width(cols), Vec::new());
-        Ok(Sparse { cols, width, tiling, tiles, outline: Some(nonzeros), symmetric, transposed: OnceLock::new() })
+        let (tiling, tiles) = (Tiling::new(rows), Vec::new());
+        Ok(Sparse { cols, tiling, tiles, outline: Some(nonzeros), symmetric, transposed: OnceLock::new() })
     }
 
     /// Whether only the size is known.
@@ -95,11 +97,11 @@ impl Sparse {
     ) -> Result<(Self, Built), GraphError> {
         pairs.check(rows, cols)?;
         let mirrored = pairs.mirrored;
-        let (tiling, width) = (Tiling::new(rows), strip_width(cols));
-        let mut built = build(pairs, tiling, cols, width, duplicates)?;
+        let tiling = Tiling::new(rows);
+        let mut built = build(pairs, tiling, cols, STRIP_COLUMNS, duplicates)?;
         let tiles = std::mem::take(&mut built.tiles).into_iter().map(Slot::from).collect();
         let (outline, transposed) = (None, OnceLock::new());
-        let mut sparse = Sparse { cols, width, tiling, tiles, outline, symmetric: mirrored, transposed };
+        let mut sparse = Sparse { cols, tiling, tiles, outline, symmetric: mirrored, transposed };
         let counts = sparse.row_counts();
         if !mirrored {
             // Counts and a fingerprint tell most matrices that are not symmetric; the transpose tells the rest.
@@ -149,12 +151,12 @@ impl Sparse {
 
     /// How many strips its columns are cut into: at least one, which is empty when there are no columns.
     pub fn strips(&self) -> usize {
-        self.cols.div_ceil(self.width).max(1)
+        self.cols.div_ceil(STRIP_COLUMNS).max(1)
     }
 
     /// The columns of a strip.
     pub fn strip_range(&self, strip: usize) -> Range<usize> {
-        strip * self.width..self.cols.min((strip + 1) * self.width)
+        strip * STRIP_COLUMNS..self.cols.min((strip + 1) * STRIP_COLUMNS)
     }
 
     /// What a tile holds in a strip.
@@ -224,7 +226,7 @@ impl Sparse {
     pub fn column_counts(&self) -> Vec<u32> {
         let counts = parallel::parts(self.strips(), parallel::threads(self.nonzeros()), |strips| {
             let first = self.strip_range(strips.start).start;
-            let mut counts = vec![0; self.cols.min(strips.end * self.width).saturating_sub(first)];
+            let mut counts = vec![0; self.cols.min(strips.end * STRIP_COLUMNS).saturating_sub(first)];
             for strip in strips {
                 let counts = &mut counts[self.strip_range(strip).start - first..];
                 for tile in 0..self.tiling.count() {
@@ -271,26 +273,24 @@ impl Sparse {
     }
 
     fn transpose_now(&self) -> Sparse {
-        let (tiling, width) = (Tiling::new(self.cols), strip_width(self.rows()));
+        let tiling = Tiling::new(self.cols);
         if self.outline.is_some() {
             let (outline, transposed) = (self.outline, OnceLock::new());
-            return Sparse {
-                cols: self.rows(),
-                width,
-                tiling,
-                tiles: Vec::new(),
-                outline,
-                symmetric: false,
-                transposed,
-            };
+            return Sparse { cols: self.rows(), tiling, tiles: Vec::new(), outline, symmetric: false, transposed };
         }
-        let built = build(Transposed(self), tiling, self.rows(), width, Duplicates::Add);
+        let built = build(Transposed(self), tiling, self.rows(), STRIP_COLUMNS, Duplicates::Add);
         // Entries of a matrix are finite, in range and in different places, and no tile can have more of them than
         // the check of an equally large tile let pass; only a tile beyond 2³² entries is left.
         let built = built.unwrap_or_else(|error| panic!("transpose of a matrix: {error}"));
         let tiles = built.tiles.into_iter().map(Slot::from).collect();
         let (symmetric, transposed) = (self.symmetric, OnceLock::new());
-        Sparse { cols: self.rows(), width, tiling, tiles, outline: None, symmetric, transposed }
+        Sparse { cols: self.rows(), tiling, tiles, outline: None, symmetric, transposed }
+    }
+
+    /// Whether the tiles of another matrix hold the same, bit for bit.
+    #[cfg(test)]
+    pub(crate) fn has_same_tiles(&self, other: &Sparse) -> bool {
+        (self.cols, self.tiling) == (other.cols, other.tiling) && self.tiles == other.tiles
     }
 
     fn fingerprints_match(&self) -> bool {
@@ -312,11 +312,6 @@ impl Sparse {
     fn by_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
         parallel::parts(self.tiling.count(), parallel::threads(self.nonzeros()), work)
     }
-}
-
-/// Strips of equal width, at most [`STRIP_COLUMNS`], from the number of columns alone.
-pub(super) fn strip_width(cols: usize) -> usize {
-    cols.div_ceil(cols.div_ceil(STRIP_COLUMNS).max(1)).max(1)
 }
 
 /// The entries of a matrix with rows and columns exchanged.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Graph, Import, ImportReport, Order, Sparse};
+use super::{Graph, Import, ImportReport, Order, STRIP_COLUMNS, Sparse};
 use crate::dataset::Edges;
 use crate::dataset::store::{Store, StoreError, WriteError, Writer};
 use crate::kernel::tile::TileSize;
@@ -71,7 +71,7 @@ impl Graph {
             making,
             symmetric: matrix.is_symmetric(),
             tile_rows: matrix.tiling().tile_rows(),
-            strip_columns: matrix.strip_columns(),
+            strip_columns: STRIP_COLUMNS,
             report: self.report,
             tiles,
             transposed_tiles,
@@ -94,7 +94,7 @@ impl Graph {
         let nodes = store.nodes();
         let matrix = |file, sizes: &[TileSize]| {
             let matrix = Sparse::stored(store, file, (nodes, nodes), sizes, symmetric);
-            let cut = (matrix.tiling().tile_rows(), matrix.strip_columns());
+            let cut = (matrix.tiling().tile_rows(), STRIP_COLUMNS);
             match cut == (tile_rows, strip_columns) && sizes.len() == matrix.tiling().count() {
                 true => Ok(matrix),
                 false => Err(store.wrong(format!("{file} is cut into tiles in a way that this program does not know"))),

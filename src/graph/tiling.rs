@@ -4,11 +4,12 @@ use std::ops::Range;
 
 const SMALLEST: usize = 64;
 const LARGEST: usize = 4096;
-/// As many tiles as possible up to this number, so that many workers find work in a small matrix.
+/// At least so many tiles where they are not too small, so that many workers find work in a small matrix.
 const WANTED: usize = 64;
 
 /// Consecutive runs of rows, all of one size but the last. The size depends on the number of rows alone, so results that are
-/// computed tile by tile do not depend on who computes them.
+/// computed tile by tile do not depend on who computes them. It is a power of two, so that rows which are added to a matrix
+/// leave those that were there in their tiles, until there are twice as many.
 ///
 /// ```
 /// let tiling = isvd_dist::graph::Tiling::new(1000);
@@ -21,9 +22,10 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// The tiling of `rows` rows: sixty-four tiles of 64 to 4096 rows.
+    /// The tiling of `rows` rows: 64 to 127 tiles of 64 to 4096 rows, as far as these sizes allow.
     pub fn new(rows: usize) -> Self {
-        Tiling { rows, tile_rows: rows.div_ceil(WANTED).clamp(SMALLEST, LARGEST) }
+        let largest_power = (rows / WANTED).checked_ilog2().map_or(1, |power| 1 << power);
+        Tiling { rows, tile_rows: largest_power.clamp(SMALLEST, LARGEST) }
     }
 
     /// All rows.
@@ -77,5 +79,6 @@ mod tests {
             assert_eq!(tiling.rows_of(0..tiling.count()), 0..rows);
         }
         assert_eq!(Tiling::new(0).count(), 0);
+        assert_eq!(Tiling::new(150_000).tile_rows(), Tiling::new(260_000).tile_rows(), "a graph may grow");
     }
 }

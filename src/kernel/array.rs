@@ -55,6 +55,14 @@ impl<T: Pod> Array<T> {
         bytemuck::try_cast_slice::<u8, T>(file.get(bytes.clone())?).ok()?;
         Some(Self(Kind::Mapped { file: Arc::clone(file), bytes }))
     }
+
+    /// The entries, to be changed: those of a file are copied.
+    pub fn into_vec(self) -> Vec<T> {
+        match self.0 {
+            Kind::Owned(entries) => entries,
+            Kind::Mapped { .. } => self.to_vec(),
+        }
+    }
 }
 
 impl<T: Pod> Deref for Array<T> {

@@ -4,10 +4,13 @@
 //! holds. In a strip a column is a 16-bit offset, and only rows that have an entry there are listed, so a tile takes 2 bytes
 //! a non-zero and at most 4 more for each row of a strip, however large and sparse the matrix is.
 
+mod patch;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Array;
+pub use patch::Edit;
 
 /// Rows of a tile are numbered with 16 bits.
 pub const MAX_TILE_ROWS: usize = 1 << 16;

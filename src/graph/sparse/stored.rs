@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::{Sparse, parallel, strip_width};
+use super::{Sparse, parallel};
 use crate::dataset::store::{PieceWriter, Store, StoreError};
 use crate::graph::Tiling;
 use crate::graph::slot::{Slot, StoredTile};
@@ -35,23 +35,18 @@ impl Sparse {
         sizes: &[TileSize],
         symmetric: bool,
     ) -> Self {
-        let (tiling, width) = (Tiling::new(rows), strip_width(cols));
+        let tiling = Tiling::new(rows);
         let slot = |(number, &size)| {
             let (store, height, tile) = (Arc::clone(store), tiling.range(number).len(), OnceLock::new());
-            Slot::Stored(StoredTile { store, file, number, size, height, cols, width, tile })
+            Slot::Stored(StoredTile { store, file, number, size, height, cols, tile })
         };
         let tiles = sizes.iter().enumerate().map(slot).collect();
-        Self { cols, width, tiling, tiles, outline: None, symmetric, transposed: OnceLock::new() }
+        Self { cols, tiling, tiles, outline: None, symmetric, transposed: OnceLock::new() }
     }
 
     /// The same with its transpose at hand.
     pub(in crate::graph) fn with_transposed(self, transposed: Sparse) -> Self {
         Self { transposed: OnceLock::from(Arc::new(transposed)), ..self }
-    }
-
-    /// Columns of a strip.
-    pub(in crate::graph) fn strip_columns(&self) -> usize {
-        self.width
     }
 
     /// Writes every tile as a piece of a file; says how much each holds.
