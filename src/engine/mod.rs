@@ -29,6 +29,7 @@ mod error;
 mod exchange;
 #[doc(hidden)]
 pub mod fuzz;
+mod ledger;
 #[cfg(test)]
 mod local_mesh;
 mod map;
@@ -52,6 +53,7 @@ pub use analyze::{Measured, analyze};
 pub use checkpoint::{Keeper, Watch};
 pub use cluster::{Cluster, Transport, run};
 pub use error::EngineError;
+pub use ledger::{Ledger, LedgerSize};
 pub use rates::measure_rates;
 pub use session::Session;
 pub use shard::Shard;
