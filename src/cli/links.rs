@@ -6,12 +6,14 @@ use std::time::Instant;
 
 use super::{Error, Request};
 use crate::config::{Experiment, Statement};
-use crate::dataset::{Dataset, EdgeList, LinkSplit};
+use crate::dataset::{Dataset, LinkSplit};
 use crate::evaluate::{Metric, choose_rank};
 use crate::finetune::{Tuned, tune};
 use crate::graph::Graph;
+use crate::graph::evolve::Operation;
 use crate::matrix::Shape;
 use crate::model::embedding::{self, Embedding, embed, embed_matrix};
+use crate::model::follow::Follower;
 use crate::model::named::Named;
 use crate::report::metrics::{Decomposition, EMBEDDING, FINETUNE, KernelFigures, Scores, Stage, UPDATE};
 use crate::report::progress::Bar;
@@ -45,7 +47,7 @@ pub(super) fn run(
         embedding = Arc::unwrap_or_clone(shared);
     }
     if runner.experiment.update.is_some() {
-        (embedding, weights) = runner.update(&embedding, power)?;
+        (embedding, weights) = runner.update(graph, &embedding, power)?;
     }
     Ok(Outcome { embedding: embedding.weighted(&weights), stages: runner.stages, evaluate: runner.evaluate })
 }
@@ -100,20 +102,24 @@ impl Runner<'_> {
     }
 
     /// Embeds again with the validation edges in the graph, and scores with the singular values to the trained power.
-    fn update(&mut self, before: &Embedding, power: f64) -> Result<(Embedding, Vec<f64>), Error> {
+    fn update(&mut self, graph: &Graph, before: &Embedding, power: f64) -> Result<(Embedding, Vec<f64>), Error> {
         let start = Instant::now();
         let Some(update) = &self.experiment.update else { unreachable!("asked for") };
         let valid = self.dataset.valid.as_ref().filter(|valid| !valid.edges.is_empty());
         let valid = valid.ok_or_else(|| Error::NothingToAdd { dataset: self.dataset.name.clone() })?;
-        let list = with_edges(self.dataset.graph.list()?, &valid.edges);
-        let graph = super::run::graph_of_list(&list, self.experiment.import, &self.dataset.name)?;
         let mut options = self.experiment.embedding.clone();
         (options.svd.rank, options.svd.keep) = (before.rank, Keep::All);
         options.svd.iterations = update.iterations.unwrap_or(options.svd.iterations);
-        if update.warm_start {
-            options.svd.start = before.start();
-        }
-        let embedding = self.embed(UPDATE, &graph, &options)?;
+        let failed = |source| Error::Embed { dataset: self.dataset.name.clone(), source: Box::new(source) };
+        let is_directed = self.dataset.graph.is_directed();
+        graph.ready()?;
+        let follower = Follower::new(graph.clone(), is_directed, options, self.request.cluster).map_err(failed)?;
+        let mut follower = if update.warm_start { follower.resume(before.clone()) } else { follower };
+        let added: Vec<_> = valid.edges.iter().map(|&edge| (edge, Operation::Add(1.0))).collect();
+        follower.apply(graph.nodes(), &added).map_err(failed)?;
+        let bar = Bar::new(UPDATE, self.request.quiet);
+        follower.embed(self.request.watch(bar.callback())).map_err(failed)?;
+        let embedding = trusted(follower.into_embedding().unwrap_or_else(|| before.clone()))?;
         let weights = embedding.power_weights(power);
         self.record(UPDATE, start, &embedding, &weights, None, None)?;
         Ok((embedding, weights))
@@ -220,14 +226,4 @@ pub(super) fn decomposition_of(embedding: &Embedding) -> Decomposition {
         iterations: embedding.iterations,
         energy: embedding.energy,
     }
-}
-
-/// A list with more edges, each of weight one.
-fn with_edges(list: &EdgeList, more: &[(u32, u32)]) -> EdgeList {
-    let mut list = list.clone();
-    list.edges.extend_from_slice(more);
-    if let Some(weights) = &mut list.weights {
-        weights.resize(list.edges.len(), 1.0);
-    }
-    list
 }

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Cluster, Watch};
-use crate::graph::Graph;
+use crate::engine::{Cluster, EngineError, Watch};
+use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::window_coefficients;
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::model::transition::Degrees;
@@ -98,6 +98,12 @@ pub enum ModelError {
     /// The decomposition failed.
     #[error(transparent)]
     Svd(#[from] SvdError),
+    /// A change of the graph makes no sense.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The edges could not be kept.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }
 
 /// Embeds the nodes of a graph.

@@ -7,6 +7,9 @@
 //! [`Method::Subspace`], the iteration of the paper (its Algorithm 1), for the same residuals. It stops when the residuals are
 //! below the tolerance, or after as many blocks as graphs commonly need.
 //!
+//! [`Options::start`] gives vectors of a matrix that is nearly this one: rounds from there multiply by what has changed and little
+//! more.
+//!
 //! Where one side is short, the Gram matrix of that side gives every triplet in one pass ([`Method::Gram`]); there it is
 //! ‖Mᵀu − σv‖ that is measured. [`solve_on`] goes on to the least-norm solution of `M·W ≈ T`.
 //!
@@ -33,6 +36,7 @@ mod prepared;
 mod run;
 mod solve;
 mod subspace;
+mod warm;
 
 pub use certificate::Certificate;
 pub use keep::Keep;

@@ -39,8 +39,8 @@ pub struct Options {
     pub start: Option<Start>,
 }
 
-/// Singular vectors to start from, one a column. The side that the iteration starts on is used: right vectors, or left
-/// ones of a matrix that is wider than high. Columns that are missing are random.
+/// Singular vectors to start from, one a column. The side that the iteration starts on is used: left vectors, or right
+/// ones of a matrix that is higher than wide. Columns that are missing are random.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     /// Left vectors.

@@ -11,6 +11,7 @@ use super::krylov::grow;
 use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
 use super::subspace::{Projection, iterate, rotate};
+use super::warm::refine;
 use crate::engine::checkpoint::{Answer, Journal};
 use crate::engine::{Cluster, Session, Shard, Watch, run};
 use crate::kernel::random;
@@ -67,8 +68,8 @@ pub struct Triplets {
 
 impl Triplets {
     /// The triplets of the transpose, if the matrix was turned to be higher than wide.
-    fn turned(self, is_wide: bool) -> Self {
-        match is_wide {
+    fn turned(self, is_turned: bool) -> Self {
+        match is_turned {
             false => self,
             true => Triplets { left: self.right, right: self.left, ..self },
         }
@@ -171,13 +172,22 @@ pub(super) fn iterate_on(
     prepared: &Prepared,
     watch: &Watch<Progress>,
 ) -> Result<Triplets, SvdError> {
-    let (options, is_wide) = (&prepared.options, prepared.is_wide());
-    let start = options.start.as_ref().map(|start| if is_wide { &*start.left } else { &*start.right });
-    let find = if options.method == Method::Subspace { iterate } else { grow };
+    let (options, is_turned) = (&prepared.options, prepared.is_turned());
+    let start = options.start.as_ref().map(|start| if is_turned { &*start.left } else { &*start.right });
+    let find = match (options.method, start) {
+        (Method::Subspace, _) => iterate,
+        (_, Some(_)) => refine,
+        (_, None) => grow,
+    };
     let mut journal = Journal::new(watch, prepared.label());
-    let projection = find(session, prepared, start, watch.progress(), &mut journal)?;
+    let mut projection = find(session, prepared, start, watch.progress(), &mut journal)?;
+    let measured = projection.residual_squares.take();
     let triplets = triplets(session, prepared, projection)?;
-    Ok(certify(session, prepared.tall().plain, triplets)?.turned(is_wide))
+    let certified = match measured {
+        None => certify(session, prepared.tall().plain, triplets)?,
+        Some(squares) => certified_by(session, &squares, triplets)?,
+    };
+    Ok(certified.turned(is_turned))
 }
 
 /// The triplets of a matrix that is at least as high as wide, from the eigenvectors of its Gram matrix. Here the left
@@ -188,13 +198,13 @@ fn of_spectrum(session: &mut Session<'_>, prepared: &Prepared, spectrum: Spectru
     let (seed, stream) = (prepared.options.seed, random::stream::START_BLOCK);
     let right = session.panel_from(&vectors, rank, seed, stream)?;
     let left = gram::other_side(session, tall.plain, &right, &singular_values)?;
-    let (left, right) = with_signs(session, left, right, prepared.is_wide())?;
+    let (left, right) = with_signs(session, left, right, prepared.is_turned())?;
     let images = session.multiply(tall.transposed, &left)?;
     let squares = session.distance_squares(&images, &right, &singular_values)?;
     let certificate = Certificate::new(&squares, &singular_values);
     let operator_columns = tall.columns + 2 * rank;
     let triplets = Triplets { left, singular_values, right, certificate, iterations: 0, operator_columns, energy };
-    Ok(without_rounding(session, triplets)?.turned(prepared.is_wide()))
+    Ok(without_rounding(session, triplets)?.turned(prepared.is_turned()))
 }
 
 /// The vectors of the triplets that are kept, with their signs fixed.
@@ -211,7 +221,7 @@ fn triplets(session: &mut Session<'_>, prepared: &Prepared, mut projection: Proj
     let Kept { count, energy, .. } = options.keep.count(found, projection.total);
     let left = rotate(session, &projection.left.iter().collect::<Vec<_>>(), &projection.left_rotation, count)?;
     let right = rotate(session, &projection.right.iter().collect::<Vec<_>>(), &projection.right_rotation, count)?;
-    let (left, right) = with_signs(session, left, right, prepared.is_wide())?;
+    let (left, right) = with_signs(session, left, right, prepared.is_turned())?;
     projection.singular_values.truncate(count);
     let Projection { singular_values, iterations, operator_columns, .. } = projection;
     let certificate = Certificate::default();
@@ -219,8 +229,13 @@ fn triplets(session: &mut Session<'_>, prepared: &Prepared, mut projection: Proj
 }
 
 /// Fixes the signs by the left vectors of the matrix as the user stated it: the largest entry of each is positive.
-fn with_signs(session: &mut Session<'_>, left: Shard, right: Shard, is_wide: bool) -> Result<(Shard, Shard), SvdError> {
-    let peaks = session.column_peaks(if is_wide { &right } else { &left })?;
+fn with_signs(
+    session: &mut Session<'_>,
+    left: Shard,
+    right: Shard,
+    is_turned: bool,
+) -> Result<(Shard, Shard), SvdError> {
+    let peaks = session.column_peaks(if is_turned { &right } else { &left })?;
     let signs: Vec<f32> = peaks.iter().map(|&peak| 1f32.copysign(peak as f32)).collect();
     Ok((gram::scaled(session, &left, &signs)?, gram::scaled(session, &right, &signs)?))
 }
@@ -233,7 +248,12 @@ fn certify(session: &mut Session<'_>, plain: usize, mut triplets: Triplets) -> R
     let images = session.multiply(plain, &triplets.right)?;
     triplets.operator_columns += triplets.singular_values.len();
     let squares = session.distance_squares(&images, &triplets.left, &triplets.singular_values)?;
-    triplets.certificate = Certificate::new(&squares, &triplets.singular_values);
+    certified_by(session, &squares, triplets)
+}
+
+/// Writes down residuals that were measured on the way, and drops the triplets at the end that are rounding and nothing else.
+fn certified_by(session: &mut Session<'_>, squares: &[f64], mut triplets: Triplets) -> Result<Triplets, SvdError> {
+    triplets.certificate = Certificate::new(squares, &triplets.singular_values);
     without_rounding(session, triplets)
 }
 

@@ -65,7 +65,7 @@ fn of_spectrum(
         let small = divided(&projected, &singular_values, kept, panel.cols(), 2);
         Ok(session.times_small(&vectors, &small, panel.cols())?)
     };
-    let weights = if prepared.is_wide() {
+    let weights = if prepared.is_turned() {
         let weighed = weigh(session, targets)?;
         session.multiply(TRANSPOSED, &weighed)?
     } else {

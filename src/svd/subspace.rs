@@ -37,6 +37,8 @@ pub(super) struct Projection {
     pub(super) total: Option<f64>,
     pub(super) iterations: usize,
     pub(super) operator_columns: usize,
+    /// ‖Mv − σu‖² + ‖Mᵀu − σv‖² of each triplet, where that is known.
+    pub(super) residual_squares: Option<Vec<f64>>,
 }
 
 /// How far the iteration is.
@@ -108,6 +110,7 @@ pub(super) fn iterate(
         total: None,
         iterations: count.iterations,
         operator_columns: count.operator_columns,
+        residual_squares: None,
     })
 }
 

@@ -56,15 +56,28 @@ pub struct Patched {
 }
 
 impl Graph {
+    /// Whether some edges are edges of a graph of `nodes` nodes that this one can become.
+    pub fn check(&self, nodes: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Result<(), GraphError> {
+        if nodes > u32::MAX as usize {
+            return Err(GraphError::TooLarge { rows: nodes, cols: nodes });
+        }
+        let nodes = nodes.max(self.nodes());
+        let outside = |(entry, (from, to)): (usize, (u32, u32))| match from.max(to) as usize >= nodes {
+            true => {
+                Err(GraphError::OutOfRange { entry, row: from as usize, col: to as usize, rows: nodes, cols: nodes })
+            }
+            false => Ok(()),
+        };
+        edges.into_iter().enumerate().try_for_each(outside)
+    }
+
     /// Writes an epoch's changes into the matrix, which has a row for each of `nodes` nodes from now on.
     pub fn patch(&mut self, nodes: usize, changes: &Changes, is_directed: bool) -> Result<Patched, GraphError> {
         let before = self.nodes();
+        let nodes = nodes.max(before);
+        self.check(nodes, changes.edges.iter().map(|change| (change.from, change.to)))?;
         let mut entries = Vec::with_capacity(2 * changes.edges.len());
         for &EdgeChange { from, to, after: value, .. } in &changes.edges {
-            if from.max(to) as usize >= nodes {
-                let (row, col, entry) = (from as usize, to as usize, entries.len());
-                return Err(GraphError::OutOfRange { entry, row, col, rows: nodes, cols: nodes });
-            }
             entries.push(Change { row: from, col: to, value });
             if !is_directed && from != to {
                 entries.push(Change { row: to, col: from, value });

@@ -75,6 +75,7 @@ pub(super) fn grow(
         total: growth.total,
         iterations: growth.steps,
         operator_columns: growth.operator_columns,
+        residual_squares: None,
     })
 }
 

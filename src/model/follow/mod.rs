@@ -1,0 +1,147 @@
+//! A graph that changes, and its embedding, kept up to date.
+//!
+//! A [`Follower`] puts batches of operations into a graph, whose shards are patched and not rebuilt, and embeds it again from
+//! the vectors found before. The next embedding is turned onto the one before it ([`align`]): scores do not depend on
+//! that, and whoever uses the vectors sees them move where the graph has changed.
+
+mod align;
+mod start;
+
+use std::collections::BTreeSet;
+
+pub use align::{align, distances};
+
+use super::embedding::{Embedding, ModelError, Options, embed};
+use crate::engine::{Cluster, Ledger, LedgerSize, Watch};
+use crate::graph::Graph;
+use crate::graph::evolve::{Changes, Effect, Operation, Patched, judge};
+use crate::svd::{Keep, Progress};
+
+/// A graph that changes, and its embedding.
+///
+/// ```
+/// use isvd_dist::dataset::EdgeList;
+/// use isvd_dist::engine::{Cluster, Watch};
+/// use isvd_dist::graph::{Graph, Import, evolve::Operation};
+/// use isvd_dist::model::{embedding::{Normalize, Options, Walks}, follow::Follower};
+/// let ring = EdgeList { nodes: 20, edges: (0..20).map(|i| (i, (i + 1) % 20)).collect(), ..EdgeList::default() };
+/// let graph = Graph::from_edges(&ring, Import::default())?;
+/// let svd = isvd_dist::svd::Options { tolerance: Some(0.01), ..isvd_dist::svd::Options::of_rank(4) };
+/// let (walks, normalize) = (Walks::Window(3), Normalize::Row);
+/// let options = Options { walks, negative: 0.02, normalize, degree_weighted: false, self_loops: false, svd };
+/// let mut follower = Follower::new(graph, false, options, Cluster::threads(2))?;
+/// follower.embed(Watch::default())?;
+/// // An edge across the ring, and a new node.
+/// let applied = follower.apply(21, &[((0, 10), Operation::Add(1.0)), ((20, 3), Operation::Add(1.0))])?;
+/// assert_eq!(applied.patched.rows, [0, 3, 10, 20]);
+/// assert_eq!(follower.embed(Watch::default())?.nodes, 21);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Follower {
+    graph: Graph,
+    ledger: Ledger,
+    is_directed: bool,
+    options: Options,
+    cluster: Cluster,
+    /// As it was found: what the next one starts from.
+    found: Option<Embedding>,
+    /// Turned onto the one before: what a user sees.
+    shown: Option<Embedding>,
+    /// How far the last embedding moved every row.
+    distances: Vec<f32>,
+    /// Rows that have changed since the last embedding.
+    touched: BTreeSet<u32>,
+}
+
+/// What a batch did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// Edges and nodes that are others now.
+    pub changes: Changes,
+    /// Rows of the matrix that are.
+    pub patched: Patched,
+    /// How each operation met its edge.
+    pub effects: Vec<Effect>,
+}
+
+impl Follower {
+    /// Takes a graph; nothing is embedded yet.
+    pub fn new(graph: Graph, is_directed: bool, options: Options, cluster: Cluster) -> Result<Self, ModelError> {
+        let ledger = Ledger::new(&graph.adjacency, is_directed, cluster.workers)?;
+        let (found, shown, distances, touched) = (None, None, Vec::new(), BTreeSet::new());
+        Ok(Self { graph, ledger, is_directed, options, cluster, found, shown, distances, touched })
+    }
+
+    /// Goes on from an embedding of the graph as it is.
+    pub fn resume(mut self, embedding: Embedding) -> Self {
+        self.shown = Some(embedding.clone());
+        self.found = Some(embedding);
+        self.touched.clear();
+        self
+    }
+
+    /// Puts the operations of a batch, in their order, into the graph, which has `nodes` nodes from now on. All of them or
+    /// none.
+    pub fn apply(&mut self, nodes: usize, operations: &[((u32, u32), Operation)]) -> Result<Applied, ModelError> {
+        let named: Vec<((u32, u32), Operation)> =
+            operations.iter().map(|(edge, operation)| (self.ledger.edge(*edge), *operation)).collect();
+        self.graph.check(nodes, named.iter().map(|(edge, _)| *edge))?;
+        let changes = self.ledger.apply(named.iter().map(|(edge, operation)| (*edge, operation.weight())))?;
+        let patched = self.graph.patch(nodes, &changes, self.is_directed)?;
+        let effects = judge(&named, &changes.edges);
+        self.touched.extend(changes.edges.iter().flat_map(|change| [change.from, change.to]));
+        Ok(Applied { changes, patched, effects })
+    }
+
+    /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them.
+    pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
+        let mut options = self.options.clone();
+        if let Some(found) = self.found.as_ref().filter(|found| found.rank > 0) {
+            if options.svd.keep != Keep::All {
+                (options.svd.rank, options.svd.keep) = (found.rank, Keep::All);
+            }
+            // What is new is found by rounds only.
+            let touched: Vec<u32> = self.touched.iter().copied().filter(|_| options.svd.iterations > 0).collect();
+            options.svd.start = start::from(found, &self.graph, &options, &touched);
+        }
+        let embedding = embed(&self.graph, &options, self.cluster, watch)?;
+        let shown = match &self.shown {
+            None => embedding.clone(),
+            Some(before) => align(embedding.clone(), before),
+        };
+        self.distances = self.shown.as_ref().map_or(Vec::new(), |before| distances(&shown, before));
+        self.touched.clear();
+        self.found = Some(embedding);
+        Ok(self.shown.insert(shown))
+    }
+
+    /// The graph as it is now.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The last embedding.
+    pub fn embedding(&self) -> Option<&Embedding> {
+        self.shown.as_ref()
+    }
+
+    /// The last embedding as it was found, not turned.
+    pub fn into_embedding(self) -> Option<Embedding> {
+        self.found
+    }
+
+    /// The rows that the last embedding moved by more than this, and how far: as a part of the mean length of a row. Rows that
+    /// were not there before have come all the way.
+    pub fn moved(&self, more_than: f32) -> Vec<(u32, f32)> {
+        let rows = self.distances.iter().enumerate();
+        rows.filter(|(_, distance)| **distance > more_than).map(|(row, distance)| (row as u32, *distance)).collect()
+    }
+
+    /// How much is kept of the edges.
+    pub fn ledger(&self) -> LedgerSize {
+        self.ledger.size()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::dataset::EdgeList;
+use crate::graph::Import;
+use crate::kernel::random;
+use crate::model::embedding::{Normalize, Walks};
+use crate::svd;
+
+type Edges = BTreeMap<(u32, u32), f32>;
+
+fn options(rank: usize, normalize: Normalize) -> Options {
+    let svd = svd::Options { tolerance: Some(0.01), iterations: 60, ..svd::Options::of_rank(rank) };
+    Options { walks: Walks::Window(4), negative: 0.02, normalize, degree_weighted: false, self_loops: false, svd }
+}
+
+fn graph(nodes: usize, edges: &Edges, directed: bool) -> Graph {
+    let weights = Some(edges.values().copied().collect());
+    let list = EdgeList { nodes, edges: edges.keys().copied().collect(), weights, directed };
+    Graph::from_edges(&list, Import::default()).unwrap()
+}
+
+/// A random graph on some nodes, about six edges each.
+fn community(first: u32, nodes: u32, seed: u64) -> Edges {
+    let pair = |edge| random::pair(seed, random::stream::SYNTHETIC, edge, 0, nodes);
+    let pairs = (0..u64::from(3 * nodes)).map(pair).filter(|(a, b)| a != b);
+    pairs.map(|(a, b)| ((first + a.min(b), first + a.max(b)), 1.0)).collect()
+}
+
+/// Whoever uses the vectors sees them move where the graph has changed, and there only.
+#[test]
+fn rows_far_from_a_change_stay_in_place() {
+    let (one, other) = (community(0, 150, 1), community(150, 150, 2));
+    let edges: Edges = one.into_iter().chain(other).collect();
+    let changed: Vec<((u32, u32), Operation)> =
+        community(150, 150, 3).into_keys().take(20).map(|edge| (edge, Operation::Add(1.0))).collect();
+    let mut all = Vec::new();
+    for workers in 1..=3 {
+        let cluster = Cluster::threads(workers);
+        let first = graph(300, &edges, false);
+        let mut follower = Follower::new(first, false, options(12, Normalize::Symmetric), cluster).unwrap();
+        follower.embed(Watch::default()).unwrap();
+        follower.apply(300, &changed).unwrap();
+        follower.embed(Watch::default()).unwrap();
+        let (near, far): (Vec<_>, Vec<_>) = follower.moved(0.0).into_iter().partition(|(row, _)| *row >= 150);
+        let farthest = |rows: &[(u32, f32)]| rows.iter().map(|(_, distance)| *distance).fold(0.0, f32::max);
+        assert!(farthest(&far) < 0.05, "{}", farthest(&far));
+        assert!(farthest(&near) > 0.2, "{}", farthest(&near));
+        all.push(follower.embedding().unwrap().clone());
+    }
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "whatever the number of workers");
+}
+
+#[test]
+fn a_batch_that_cannot_be_applied_leaves_all_as_it_was() {
+    let edges = community(0, 40, 5);
+    let mut follower =
+        Follower::new(graph(40, &edges, false), false, options(4, Normalize::Row), Cluster::threads(2)).unwrap();
+    let batch = [((0, 1), Operation::Add(2.0)), ((3, 40), Operation::Add(1.0))];
+    assert!(matches!(follower.apply(40, &batch), Err(ModelError::Graph(_))));
+    assert_eq!((follower.ledger().edges, follower.graph().nodes()), (edges.len(), 40));
+    assert!(follower.apply(41, &batch).is_ok());
+}
+
+#[test]
+fn a_warm_start_takes_a_part_of_the_columns() {
+    let edges = community(0, 400, 7);
+    let mut follower =
+        Follower::new(graph(400, &edges, false), false, options(8, Normalize::Symmetric), Cluster::threads(2)).unwrap();
+    let cold = follower.embed(Watch::default()).unwrap().operator_columns;
+    follower.apply(400, &[((0, 399), Operation::Add(1.0)), ((7, 80), Operation::Add(1.0))]).unwrap();
+    let warm = follower.embed(Watch::default()).unwrap();
+    assert!(warm.relative_residuals.iter().all(|&residual| residual <= 0.01), "{:?}", warm.relative_residuals);
+    assert!(2 * warm.operator_columns < cold, "{} of {cold}", warm.operator_columns);
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![3 => Just(Operation::Add(1.0)), 1 => Just(Operation::Weigh(2.5)), 2 => Just(Operation::Remove)]
+}
+
+fn batches() -> impl Strategy<Value = Vec<Vec<((u32, u32), Operation)>>> {
+    prop::collection::vec(prop::collection::vec(((0u32..130, 0u32..130), operation()), 0..60), 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Whatever happens to a graph, its singular values are those found from nothing, as far as both can be trusted.
+    #[test]
+    fn singular_values_are_those_of_a_cold_start(batches in batches(), directed: bool, workers in 1usize..4) {
+        let cluster = Cluster::threads(workers);
+        let options = options(5, Normalize::Row);
+        let mut edges = community(0, 100, 11);
+        let mut follower = Follower::new(graph(100, &edges, directed), directed, options.clone(), cluster).unwrap();
+        follower.embed(Watch::default()).unwrap();
+        let mut nodes = 100;
+        for batch in &batches {
+            for &((from, to), operation) in batch {
+                let edge = if directed { (from, to) } else { (from.min(to), from.max(to)) };
+                match operation.weight() {
+                    Some(weight) => edges.insert(edge, weight),
+                    None => edges.remove(&edge),
+                };
+            }
+            nodes = batch.iter().map(|(edge, _)| edge.0.max(edge.1) as usize + 1).fold(nodes, usize::max);
+            follower.apply(nodes, batch).unwrap();
+            let anew = graph(nodes, &edges, directed);
+            prop_assert!(follower.graph().adjacency.has_same_tiles(&anew.adjacency));
+            prop_assert_eq!(&follower.graph().degrees, &anew.degrees);
+            let warm = follower.embed(Watch::default()).unwrap().clone();
+            let cold = embed(&anew, &options, cluster, Watch::default()).unwrap();
+            for (triplet, (a, b)) in warm.singular_values.iter().zip(&cold.singular_values).enumerate() {
+                let trusted = (warm.relative_residuals[triplet] + cold.relative_residuals[triplet]) as f32;
+                prop_assert!((a - b).abs() <= (trusted + 1e-3) * b, "{} {} {} {}", triplet, a, b, trusted);
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Residuals along a few random directions.
+
+use super::super::options::SvdError;
+use super::super::subspace::{Projection, rotate};
+use super::Refining;
+use super::sides::fresh;
+use super::table::Triplets;
+use crate::engine::Session;
+use crate::kernel::random;
+
+/// How many there are. The length of a residual is known to an eighth of it then.
+pub(super) const COLUMNS: usize = 32;
+/// What is added to the length, so that it is seldom more than what is told: two standard deviations.
+const MARGIN: f64 = 1.25;
+
+/// What was found with all of the residuals' directions in the basis, and no product with them.
+pub(super) struct AtOnce {
+    pub(super) projection: Projection,
+    pub(super) worst: f64,
+}
+
+impl Refining<'_> {
+    /// The triplets between U and all of its images. `Mᵀu = σv` holds by construction; `Ωᵀ(Mv − σu)` for a random Ω follows from
+    /// MᵀΩ, and is as long as the residual, up to chance.
+    pub(super) fn at_once(&mut self, session: &mut Session<'_>) -> Result<AtOnce, SvdError> {
+        let mut table = self.table.clone();
+        let mut right = self.right.vectors().to_vec();
+        for images in self.left.images() {
+            let block = fresh(session, &right, images.clone(), self.options)?;
+            right.push(block);
+        }
+        let known = self.right.vectors().len();
+        for block in &right[known..] {
+            let products = self
+                .left
+                .images()
+                .iter()
+                .map(|images| Ok((images.cols(), session.gram_against(std::slice::from_ref(block), images)?)));
+            table.push_wide_rows(&products.collect::<Result<Vec<_>, SvdError>>()?, block.cols());
+        }
+        let Triplets { values, left: left_rotation, right: right_rotation } = table.decompose(self.options.rank)?;
+        let left = self.left.vectors().to_vec();
+        let (seed, stream, rows) = (self.options.seed, random::stream::PROBE, left[0].total_rows());
+        let omega = session.random_normal(rows, COLUMNS, seed, stream)?;
+        let images = session.multiply(self.matrix.transposed, &omega)?;
+        self.operator_columns += COLUMNS;
+        let count = values.len();
+        let us = rotate(session, &left.iter().collect::<Vec<_>>(), &left_rotation, count)?;
+        let vs = rotate(session, &right.iter().collect::<Vec<_>>(), &right_rotation, count)?;
+        let of_us = session.gram_against(&[omega], &us)?;
+        let of_vs = session.gram_against(&[images], &vs)?;
+        let square = |triplet: usize| {
+            let along = |row: usize| of_vs[row * count + triplet] - values[triplet] * of_us[row * count + triplet];
+            (0..COLUMNS).map(|row| along(row).powi(2)).sum::<f64>() * MARGIN * MARGIN / COLUMNS as f64
+        };
+        let squares: Vec<f64> = (0..count).map(square).collect();
+        let relative = squares.iter().zip(&values).map(|(square, value)| square.sqrt() / value);
+        let worst = relative.fold(0.0, |worst: f64, residual| if residual <= worst { worst } else { residual });
+        let projection = Projection {
+            left,
+            left_rotation,
+            right,
+            right_rotation,
+            singular_values: values,
+            total: None,
+            iterations: self.rounds,
+            operator_columns: self.operator_columns,
+            residual_squares: Some(squares),
+        };
+        Ok(AtOnce { projection, worst })
+    }
+}
