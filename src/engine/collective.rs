@@ -72,26 +72,33 @@ pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials
     let name = format!("all-reduce {name}");
     let shared = share(scope, &name, partials, |payload| vec![payload]);
     let (worker, step) = (scope.index(), name.clone());
-    collect(scope, &name, &shared, move |payloads| {
-        let mut parts = payloads.iter().filter_map(|payload| match payload {
-            Payload::Partial(partial) => Some(partial),
-            _ => None,
-        });
-        let missing = |received| {
-            let expected = payloads.len();
-            EngineError::BlocksMissing { step: step.clone(), worker, received, expected }
-        };
-        let first = parts.next().ok_or_else(|| missing(0))?;
-        let mut tree = Tree::new(first.tiles, first.combine);
-        for partial in std::iter::once(first).chain(parts) {
-            partial.nodes.iter().for_each(|node| tree.insert_shared(node));
+    collect(scope, &name, &shared, move |payloads| root_of(payloads, worker, &step))
+}
+
+/// The root of a tile tree, from everybody's parts of it, which must be of one and the same tree.
+fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result<Payload, EngineError> {
+    let parts = payloads.iter().filter_map(|payload| match payload {
+        Payload::Partial(partial) => Some(partial),
+        _ => None,
+    });
+    let missing = |received| {
+        let expected = payloads.len();
+        EngineError::BlocksMissing { step: step.into(), worker, received, expected }
+    };
+    let first = parts.clone().next().ok_or_else(|| missing(0))?;
+    let mut tree = Tree::new(first.tiles, first.combine);
+    for partial in parts {
+        if !partial.is_of_the_tree_of(first) {
+            let (one, other) = (first.tree(), partial.tree());
+            return Err(EngineError::PartsDiffer { step: step.into(), worker, one, other });
         }
-        let values = match first.tiles {
-            0 => vec![0.0; first.length],
-            _ => tree.into_root().ok_or_else(|| missing(payloads.len()))?,
-        };
-        Ok(Payload::Reduced(Arc::new(Reduced { cols: first.cols, values })))
-    })
+        partial.nodes.iter().for_each(|node| tree.insert_shared(node));
+    }
+    let values = match first.tiles {
+        0 => vec![0.0; first.length],
+        _ => tree.into_root().ok_or_else(|| missing(payloads.len()))?,
+    };
+    Ok(Payload::Reduced(Arc::new(Reduced { cols: first.cols, values })))
 }
 
 /// Tells every worker whether all of them have their result, or the error of one that has not.
@@ -202,6 +209,8 @@ fn copied(blocks: &[Block], pool: &mut Pool) -> BlockData {
 mod tests {
     use super::*;
     use crate::engine::codec::tests::over_the_wire;
+    use crate::engine::parcel::Partial;
+    use crate::engine::tree::{Combine, Node};
 
     fn shard(total: usize, rows: std::ops::Range<usize>) -> Shard {
         let mut buffer = Pool::default().take(rows.len() * stride(3));
@@ -239,6 +248,42 @@ mod tests {
         let numbers = together.blocks.iter().flat_map(|block| block.numbers()).copied();
         assert!(numbers.enumerate().all(|(place, number)| number == place as f32));
         assert_eq!(together.blocks[1].numbers().as_ptr(), mine.buffer().as_ptr(), "where it was");
+    }
+
+    /// The part of a tree of two tiles that has one of them.
+    fn part(tile: usize) -> Partial {
+        let nodes = vec![Node { level: 0, number: tile, values: vec![tile as f64; 6] }];
+        Partial { combine: Combine::Sum, tiles: 2, length: 6, cols: 3, nodes }
+    }
+
+    fn root(parts: Vec<Partial>) -> Result<Payload, EngineError> {
+        let payloads: Vec<Payload> = parts.into_iter().map(|part| Payload::Partial(Arc::new(part))).collect();
+        root_of(&payloads, 1, "all-reduce sums")
+    }
+
+    #[test]
+    fn parts_of_one_tree_give_its_root() {
+        let Ok(Payload::Reduced(reduced)) = root(vec![part(1), part(0)]) else { panic!("a root") };
+        assert_eq!((reduced.cols, &reduced.values[..]), (3, &[1.0; 6][..]));
+        let alone = root(vec![part(0)]);
+        assert!(matches!(alone, Err(EngineError::BlocksMissing { .. })), "half of it");
+    }
+
+    /// Sums of vectors that are not equally long would be cut to the shorter without a word.
+    #[test]
+    fn parts_of_different_trees_are_an_error_that_names_both() {
+        let long = vec![Node { level: 0, number: 1, values: vec![1.0; 7] }];
+        for (other, words) in [
+            (Partial { length: 7, nodes: long, ..part(1) }, "2 tiles of 7 numbers in 3 columns"),
+            (Partial { length: 7, nodes: Vec::new(), ..part(1) }, "2 tiles of 7 numbers in 3 columns"),
+            (Partial { tiles: 3, ..part(1) }, "3 tiles of 6 numbers in 3 columns"),
+            (Partial { cols: 2, ..part(1) }, "2 tiles of 6 numbers in 2 columns"),
+            (Partial { combine: Combine::Peak, ..part(1) }, "2 tiles of 6 numbers in 3 columns (Peak)"),
+        ] {
+            let error = root(vec![part(0), other]).err().expect("they do not fit").to_string();
+            assert!(error.starts_with("all-reduce sums: worker 1 got parts that do not fit"), "{error}");
+            assert!(error.contains("2 tiles of 6 numbers in 3 columns (Sum)") && error.contains(words), "{error}");
+        }
     }
 
     #[test]

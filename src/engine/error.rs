@@ -55,6 +55,18 @@ pub enum EngineError {
         /// How many should have.
         expected: usize,
     },
+    /// Workers did not sum up the same.
+    #[error("{step}: worker {worker} got parts that do not fit together, of {one} and of {other}")]
+    PartsDiffer {
+        /// In which step.
+        step: String,
+        /// Which worker.
+        worker: usize,
+        /// What the first part is of.
+        one: String,
+        /// What another part is of.
+        other: String,
+    },
     /// Bytes arrived that are no block.
     #[error("a block arrived damaged: {reason}")]
     DamagedBlock {

@@ -149,6 +149,20 @@ pub(super) struct Partial {
     pub(super) nodes: Vec<Node>,
 }
 
+impl Partial {
+    /// Whether both are parts of one tree.
+    pub(super) fn is_of_the_tree_of(&self, other: &Self) -> bool {
+        let shape = |partial: &Self| (partial.combine, partial.tiles, partial.length, partial.cols);
+        shape(self) == shape(other)
+    }
+
+    /// The tree, for people.
+    pub(super) fn tree(&self) -> String {
+        let Self { combine, tiles, length, cols, .. } = self;
+        format!("{tiles} tiles of {length} numbers in {cols} columns ({combine:?})")
+    }
+}
+
 /// The root of a tile tree.
 pub(super) struct Reduced {
     pub(super) cols: usize,

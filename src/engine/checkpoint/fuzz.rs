@@ -4,6 +4,7 @@ use super::journal::{Header, decode, encode};
 use super::manifest::{Identity, Manifest, Record};
 use super::piece::{Piece, PieceWriter};
 use crate::engine::fuzz::{Draw, ROOM, Target};
+use crate::graph::Tiling;
 
 /// What bincode asks for at most when a length says so.
 const ROOM_OF_NUMBERS: usize = 4 << 20;
@@ -19,6 +20,16 @@ pub(in crate::engine) fn targets() -> [Target; 3] {
 /// A piece of some rows, and the bytes of its file.
 fn piece(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> (Piece, Vec<u8>) {
     let (rows, tile_rows) = (draw(20), 1 + draw(9));
+    written(file, (rows, row_bytes), tile_rows)
+}
+
+/// One that can be of a panel.
+fn panel(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> Piece {
+    let rows = draw(200);
+    written(file, (rows, row_bytes), Tiling::new(rows).tile_rows()).0
+}
+
+fn written(file: &str, (rows, row_bytes): (usize, usize), tile_rows: usize) -> (Piece, Vec<u8>) {
     let mut writer = PieceWriter::new(Vec::new(), file, rows, row_bytes, tile_rows);
     for row in 0..rows {
         writer.push(&vec![row as u8; row_bytes]).expect("there is memory");
@@ -32,7 +43,7 @@ fn example_manifest(draw: &mut Draw<'_>) -> Vec<u8> {
         label: "krylov".to_owned(),
         is_finished: draw(2) == 0,
         numbers: piece(draw, "0-numbers-7", 1).0,
-        panels: (0..draw(3)).map(|panel| piece(draw, &format!("0-left-{panel}"), 4 * panel).0).collect(),
+        panels: (0..draw(3)).map(|number| panel(draw, &format!("0-left-{number}"), 4 * number)).collect(),
     };
     let records = vec![record(0), record(1)];
     let run = Identity::from([("seed".to_owned(), "1".to_owned()), ("„data“".to_owned(), "so".to_owned())]);
@@ -54,6 +65,8 @@ fn takes_manifest(text: &[u8]) -> bool {
     for panel in manifest.records.iter().flat_map(|record| &record.panels) {
         let numbers = panel.rows as u128 * panel.columns() as u128;
         assert_eq!(numbers * size_of::<f32>() as u128, panel.rows as u128 * panel.row_bytes as u128, "whole numbers");
+        let most = Tiling::new(usize::MAX).tile_rows() * panel.checksums.len();
+        assert!(panel.rows <= most as u64, "as many rows as checksums answer for");
     }
     true
 }

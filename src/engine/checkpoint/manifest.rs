@@ -88,7 +88,7 @@ impl Manifest {
         }
         let mut works = BTreeSet::new();
         let is_sound = manifest.records.iter().all(|record| {
-            let are_panels = record.panels.iter().all(Piece::has_whole_numbers);
+            let are_panels = record.panels.iter().all(Piece::is_of_panel);
             works.insert(record.work) && record.pieces().all(Piece::is_sound) && are_panels
         });
         if is_sound { Ok(manifest) } else { Err(ManifestError::Pieces) }
@@ -117,10 +117,10 @@ mod tests {
             file: file.into(),
             rows,
             row_bytes: 12,
-            tile_rows: 4,
+            tile_rows: 64,
             checksums: (0..checksums as u32).collect(),
         };
-        let panels = vec![piece("0-left-0", 8, 2), piece("0-left-1", 9, 3)];
+        let panels = vec![piece("0-left-0", 128, 2), piece("0-left-1", 129, 3)];
         let record =
             Record { work: 0, label: "krylov".into(), is_finished: false, numbers: piece("0-numbers-7", 1, 1), panels };
         Manifest::new(7, BTreeMap::from([("seed".into(), "1".into())]), vec![record])
@@ -155,6 +155,19 @@ mod tests {
         records[0].panels[0].row_bytes = 13;
         let broken = Manifest::new(1, run, records);
         assert!(matches!(Manifest::parse(broken.text().as_bytes()), Err(ManifestError::Pieces)));
+    }
+
+    /// A panel without columns takes no bytes, and needs a checksum for every tile all the same.
+    #[test]
+    fn a_panel_of_more_rows_than_its_checksums_answer_for_makes_no_sense() {
+        for (rows, tile_rows, is_sound) in [(128, 64, true), (128, 128, false), (1 << 60, 1 << 59, false)] {
+            let Manifest { run, mut records, .. } = manifest();
+            let checksums = (rows as u64).div_ceil(tile_rows);
+            let panel = Piece { rows, row_bytes: 0, tile_rows, ..records[0].panels[0].clone() };
+            records[0].panels = vec![Piece { checksums: vec![0; checksums as usize], ..panel }];
+            let forged = Manifest::new(1, run, records);
+            assert_eq!(Manifest::parse(forged.text().as_bytes()).is_ok(), is_sound, "{rows} rows");
+        }
     }
 
     proptest! {

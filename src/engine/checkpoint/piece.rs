@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
+use crate::graph::Tiling;
+
 /// What a file must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Piece {
@@ -46,9 +48,12 @@ impl Piece {
         self.rows.checked_mul(self.row_bytes).filter(|&bytes| usize::try_from(bytes).is_ok())
     }
 
-    /// Whether its rows can be those of a panel.
-    pub(super) fn has_whole_numbers(&self) -> bool {
+    /// Whether its rows can be those of a panel. The tiles are those of so many rows, so that there are no more rows than
+    /// checksums answer for, even where a row has no bytes.
+    pub(super) fn is_of_panel(&self) -> bool {
+        let tile_rows = |rows| Tiling::new(rows).tile_rows() as u64;
         self.row_bytes.is_multiple_of(size_of::<f32>() as u64)
+            && usize::try_from(self.rows).is_ok_and(|rows| tile_rows(rows) == self.tile_rows)
     }
 
     /// Columns, where a row holds 32-bit numbers.
