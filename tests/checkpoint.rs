@@ -233,6 +233,25 @@ fn an_interrupt_ends_the_step_and_leaves_a_checkpoint() {
     }
 }
 
+/// Not by the clock: every third iteration leaves a checkpoint, however fast it was, and no other one does.
+#[test]
+fn a_checkpoint_after_so_many_iterations() {
+    let own = folder();
+    let mut run = Run::start(own.path(), 2, &[LONG, &["--checkpoint=3it"]].concat());
+    wait_for_checkpoint(&mut run, own.path(), 3);
+    drop(run);
+    let kept = checkpoints(own.path());
+    assert!(kept.len() >= 2, "{kept:?}");
+    for path in kept {
+        let manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let number = manifest["number"].as_u64().unwrap();
+        assert_eq!(manifest["records"][0]["panels"][0]["file"], format!("0-product-{}", 3 * number), "{path:?}");
+    }
+    let said = Run::start(own.path(), 3, &[LONG, &["--checkpoint=3it", "--resume"]].concat()).end_well();
+    assert!(said.starts_with("note: resumed from out/checkpoint/"), "{said}");
+    assert_same_results(long(), &results_of(own.path()), "resumed, every third iteration");
+}
+
 /// Without checkpoints an interrupt ends the run all the same, and leaves nothing.
 #[test]
 fn an_interrupt_without_checkpoints_leaves_nothing() {

@@ -5,7 +5,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
-use super::checkpoints::{DEFAULT_SECONDS, Every};
+use super::checkpoints::{Checkpoints, DEFAULT_SECONDS};
 use super::cluster::ClusterArguments;
 use super::convert::Convert;
 use super::datasets::Datasets;
@@ -49,9 +49,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Write a checkpoint every so many seconds, or off. A run that was interrupted goes on from the newest with --resume
-    #[arg(long, value_name = "SECONDS", default_value = DEFAULT_SECONDS, value_parser = super::checkpoints::parse)]
-    pub checkpoint: Every,
+    /// Write a checkpoint every so many seconds or iterations (10it), or off. A run that was interrupted goes on from the
+    /// newest with --resume
+    #[arg(long, value_name = "SECONDS|Nit|off", default_value = DEFAULT_SECONDS, value_parser = super::checkpoints::parse)]
+    pub checkpoint: Checkpoints,
 
     /// Go on from the newest checkpoint in the --out folder, if there is one; any number of workers will do
     #[arg(long)]

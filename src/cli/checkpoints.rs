@@ -6,29 +6,39 @@ use std::time::Duration;
 
 use super::{Error, Request};
 use crate::dataset::Dataset;
-use crate::engine::checkpoint::{Identity, Interrupt, Keeper, Notice, Rhythm, is_there};
+use crate::engine::checkpoint::{Every, Identity, Interrupt, Keeper, Notice, Rhythm, is_there};
 use crate::kernel::simd::Simd;
 
 /// Seconds from one checkpoint to the next.
 pub(super) const DEFAULT_SECONDS: &str = "60";
+/// What follows a number of iterations.
+const ITERATIONS: &str = "it";
 /// The folder of checkpoints, within that of the results.
 const FOLDER: &str = "checkpoint";
 /// Settings that change what is measured, and nothing that is computed.
 const MEASURED: &str = "evaluate.";
 
-/// How often there is a checkpoint, as the command line spells it: a number of seconds, or `off`.
-pub(super) fn parse(text: &str) -> Result<Every, String> {
-    let expected = || format!("give a number of seconds, such as {DEFAULT_SECONDS}, or off");
+/// How often there is a checkpoint, as the command line spells it: a number of seconds, of iterations, or `off`.
+pub(super) fn parse(text: &str) -> Result<Checkpoints, String> {
+    let expected = || {
+        format!("give a number of seconds, such as {DEFAULT_SECONDS}, of iterations, such as 10{ITERATIONS}, or off")
+    };
     if text == "off" {
-        return Ok(Every(None));
+        return Ok(Checkpoints(None));
     }
-    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.map(|every| Every(Some(every))).ok_or_else(expected)
+    let every = match text.strip_suffix(ITERATIONS) {
+        Some(count) => count.parse().ok().map(Every::Iterations),
+        None => {
+            let seconds = text.strip_suffix('s').unwrap_or(text).parse().ok();
+            seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(Every::Time)
+        }
+    };
+    every.map(|every| Checkpoints(Some(every))).ok_or_else(expected)
 }
 
-/// The time from one checkpoint to the next, if there are any.
+/// How often there is a checkpoint, if there are any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Every(pub Option<Duration>);
+pub struct Checkpoints(pub Option<Every>);
 
 impl Request {
     /// Where the checkpoints of this run are.
@@ -76,11 +86,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_or_off() {
-        assert_eq!(parse("60"), Ok(Every(Some(Duration::from_secs(60)))));
-        assert_eq!(parse("0.5"), Ok(Every(Some(Duration::from_millis(500)))));
-        assert_eq!(parse("off"), Ok(Every(None)));
-        for text in ["", "-1", "nan", "inf", "1e30", "often"] {
+    fn seconds_iterations_or_off() {
+        let time = |milliseconds| Ok(Checkpoints(Some(Every::Time(Duration::from_millis(milliseconds)))));
+        assert_eq!(parse("60"), time(60_000));
+        assert_eq!(parse("60s"), time(60_000));
+        assert_eq!(parse("0.5"), time(500));
+        assert_eq!(parse("10it"), Ok(Checkpoints(Some(Every::Iterations(10.try_into().unwrap())))));
+        assert_eq!(parse("off"), Ok(Checkpoints(None)));
+        for text in ["", "-1", "nan", "inf", "1e30", "often", "s", "it", "0it", "-1it", "1.5it", "10its", "10 it"] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -20,7 +20,7 @@ mod run;
 mod signals;
 
 pub use arguments::{Arguments, Command, What};
-pub use checkpoints::Every;
+pub use checkpoints::Checkpoints;
 pub use cluster::{ClusterArguments, ClusterError, Scheduler};
 pub use convert::Convert;
 pub use datasets::Datasets;

@@ -6,7 +6,7 @@ use std::thread;
 use tracing::level_filters::LevelFilter;
 
 use super::arguments::What;
-use super::checkpoints::Every;
+use super::checkpoints::Checkpoints;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
 use crate::engine::{Cluster, Keeper, Watch, mesh};
@@ -29,7 +29,7 @@ pub struct Request {
     /// Whether progress is hidden even from a terminal.
     pub quiet: bool,
     /// How often there is a checkpoint.
-    pub checkpoint: Every,
+    pub checkpoint: Checkpoints,
     /// Whether to go on from one.
     pub resume: bool,
     /// The entries of the config that were overridden.

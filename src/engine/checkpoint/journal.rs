@@ -20,6 +20,8 @@ use crate::graph::Tiling;
 pub struct Journal {
     work: Option<Work>,
     label: String,
+    /// Whether an iteration ends when the state is kept the next time.
+    has_begun: bool,
     /// The panels of the last checkpoint: those need not be written again.
     written: HashSet<String>,
 }
@@ -46,7 +48,7 @@ impl Journal {
         if let Some(work) = &work {
             work.keeper.interrupt().hold();
         }
-        Self { work, label: label.into(), written: HashSet::new() }
+        Self { work, label: label.into(), has_begun: false, written: HashSet::new() }
     }
 
     /// The state to go on from, if there is one: its numbers and this worker's rows of its panels.
@@ -60,7 +62,7 @@ impl Journal {
         Ok(Some((numbers, panels)))
     }
 
-    /// Keeps the state if it is time to, on all workers alike. Ends the work with [`EngineError::Interrupted`] if somebody
+    /// Keeps the state if it is time to, on all workers alike; to be asked before every iteration. Ends the work with [`EngineError::Interrupted`] if somebody
     /// asked for that.
     pub fn keep<'a, N: Serialize>(
         &mut self,
@@ -70,6 +72,9 @@ impl Journal {
         let Some(work) = self.work.clone() else { return Ok(()) };
         let keeper = &work.keeper;
         let is_first = session.worker() == 0;
+        if std::mem::replace(&mut self.has_begun, true) && is_first {
+            keeper.count();
+        }
         // The first worker has the clock; every process may be asked to end.
         let own = [is_first && keeper.is_due(), keeper.interrupt().is_asked()];
         let [is_due, is_interrupted] = session.any(own)?;

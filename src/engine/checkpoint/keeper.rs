@@ -1,6 +1,7 @@
 //! When a checkpoint is due, and who writes it.
 
 use std::fmt::{self, Debug, Formatter};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,11 +19,20 @@ const WORTH_KEEPING: Duration = Duration::from_secs(1);
 /// Checkpoints may take one part in so many of the time.
 const SHARE: u32 = 20;
 
-/// Where checkpoints are, and how often there is one.
+/// When the next checkpoint is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Every {
+    /// After so long; at every step, if that is nothing.
+    Time(Duration),
+    /// After so many iterations: steps between which work can be taken up again.
+    Iterations(NonZeroU64),
+}
+
+/// How often there is a checkpoint, and whether one is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rhythm {
-    /// The time from one to the next; `None` where there are none.
-    pub every: Option<Duration>,
+    /// From one to the next; `None` where there are none.
+    pub every: Option<Every>,
     /// Whether to go on from the newest.
     pub resume: bool,
 }
@@ -44,6 +54,8 @@ type Tell = dyn Fn(Notice) + Send + Sync;
 
 struct Clock {
     last: Instant,
+    /// Iterations since then.
+    iterations: u64,
     /// How long the last one took.
     took: Duration,
 }
@@ -65,7 +77,7 @@ impl Keeper {
             rhythm,
             store,
             interrupt,
-            clock: Mutex::new(Clock { last: Instant::now(), took: Duration::ZERO }),
+            clock: Mutex::new(Clock { last: Instant::now(), iterations: 0, took: Duration::ZERO }),
             works: AtomicUsize::new(0),
             has_warned: AtomicBool::new(false),
             tell: Box::new(tell),
@@ -119,16 +131,28 @@ impl Keeper {
         self.rhythm.every.is_some()
     }
 
-    /// Whether it is time for a checkpoint: at every step, where the time between two is nothing.
+    /// Counts an iteration.
+    pub(super) fn count(&self) {
+        self.clock().iterations += 1;
+    }
+
+    /// Whether it is time for a checkpoint.
     pub(super) fn is_due(&self) -> bool {
         let clock = self.clock();
-        let pause = |every: Duration| if every.is_zero() { every } else { every.max(SHARE * clock.took) };
-        self.rhythm.every.is_some_and(|every| clock.last.elapsed() >= pause(every))
+        self.rhythm.every.is_some_and(|every| match every {
+            Every::Time(pause) if pause.is_zero() => true,
+            Every::Time(pause) => clock.last.elapsed() >= pause.max(SHARE * clock.took),
+            Every::Iterations(most) => clock.iterations >= most.get(),
+        })
     }
 
     /// Whether work that has just been finished is worth a checkpoint.
     pub(super) fn is_worth_it(&self) -> bool {
-        self.rhythm.every.is_some_and(|every| self.clock().last.elapsed() >= every.min(WORTH_KEEPING))
+        let least = |every| match every {
+            Every::Time(pause) => WORTH_KEEPING.min(pause),
+            Every::Iterations(_) => WORTH_KEEPING,
+        };
+        self.rhythm.every.is_some_and(|every| self.clock().last.elapsed() >= least(every))
     }
 
     /// Makes a checkpoint, begun at `start`, of what `write` writes; the clock starts again even if that fails.
@@ -139,7 +163,7 @@ impl Keeper {
     ) -> Result<(), CheckpointError> {
         let Some(mut store) = self.store() else { return Ok(()) };
         let written = write(&store).and_then(|record| store.commit(record));
-        *self.clock() = Clock { last: Instant::now(), took: start.elapsed() };
+        *self.clock() = Clock { last: Instant::now(), iterations: 0, took: start.elapsed() };
         written
     }
 

@@ -30,7 +30,7 @@ mod watch;
 
 pub use interrupt::Interrupt;
 pub use journal::{Journal, State};
-pub use keeper::{Keeper, Rhythm};
+pub use keeper::{Every, Keeper, Rhythm};
 pub use manifest::Identity;
 pub use notice::{CheckpointError, Notice};
 pub use store::{Store, is_there};

@@ -72,7 +72,17 @@ fn work(watch: Watch<Progress>, cluster: Cluster) -> Result<Found, EngineError> 
 }
 
 fn keeper(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<Vec<Notice>>>) -> Arc<Keeper> {
-    let rhythm = Rhythm { every: Some(Duration::from_secs(1000)), resume };
+    kept(folder, Every::Time(Duration::from_secs(1000)), resume, interrupt, said)
+}
+
+fn kept(
+    folder: &Path,
+    every: Every,
+    resume: bool,
+    interrupt: &Interrupt,
+    said: &Arc<Mutex<Vec<Notice>>>,
+) -> Arc<Keeper> {
+    let rhythm = Rhythm { every: Some(every), resume };
     let said = said.clone();
     Keeper::new(Some(folder), Identity::new(), rhythm, interrupt.clone(), move |notice| {
         said.lock().unwrap().push(notice)
@@ -120,6 +130,30 @@ fn work_that_is_interrupted_at_every_step_finds_the_same() {
     }
     last.finish();
     assert!(!is_there(folder.path()) && !folder.path().exists(), "nothing is left");
+}
+
+/// The work has five iterations; before each it may be kept, and what has happened by then is a matter of counting.
+#[test]
+fn checkpoints_come_after_so_many_iterations() {
+    for (iterations, expected) in [(1, [1, 2, 3, 4]), (2, [0, 1, 1, 2]), (3, [0, 0, 1, 1]), (5, [0; 4])] {
+        // How many there are in the end must not depend on how the work was dealt out.
+        for cluster in clusters() {
+            let folder = tempfile::tempdir().unwrap();
+            let every = Every::Iterations(iterations.try_into().unwrap());
+            let seen: Arc<Mutex<Vec<u64>>> = Arc::default();
+            let (path, log) = (folder.path().to_owned(), seen.clone());
+            let progress: Arc<Progress> = Arc::new(move |_| log.lock().unwrap().push(newest(&path)));
+            let keeper = kept(folder.path(), every, false, &Interrupt::default(), &Arc::default());
+            work(keeper.watch(progress), cluster).unwrap();
+            assert_eq!(seen.lock().unwrap()[1..], expected, "every {iterations}, {cluster:?}");
+        }
+    }
+}
+
+/// The number of the newest checkpoint; 0 if there is none.
+fn newest(folder: &Path) -> u64 {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    names.filter_map(|path| path.file_stem()?.to_str()?.parse().ok()).max().unwrap_or(0)
 }
 
 #[test]
