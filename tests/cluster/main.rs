@@ -6,6 +6,7 @@
 mod support;
 
 mod bits;
+mod checkers;
 mod faults;
 mod files;
 mod hostile;
