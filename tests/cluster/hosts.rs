@@ -7,48 +7,42 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use tempfile::TempDir;
 
 use crate::namespaces::Network;
 use crate::support::folder;
-use crate::world::{CUT_OFF, IN_TIME, Process, assert_same_folders, member, program, wait_for_checkpoint};
+use crate::world::{
+    CUT_OFF, End, IN_TIME, Process, Shape, assert_ends_well, fractions, has_checkpoint, in_the_middle, member,
+    wait_for_checkpoint, whole,
+};
 
 const HOSTS: usize = 3;
+/// Hosts that take part, and workers on each.
+const SHAPES: [Shape; 4] = [(3, 1), (2, 2), (3, 2), (2, 1)];
 
 /// One process on each host, with the secret in a file.
-fn start(network: &Network, folder: &Path, more: &[&str]) -> Vec<Process> {
+fn start(network: &Network, folder: &Path, (hosts, workers): Shape, more: &[&str]) -> Vec<Process> {
     let secret = folder.join("secret");
     fs::write(&secret, "a secret in a file").unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
-    let arguments = [CUT_OFF, &["--workers=1", "--secret-file=secret"], more].concat();
+    let workers = format!("--workers={workers}");
+    let arguments = [CUT_OFF, &[&workers, "--secret-file=secret"], more].concat();
     let start = |host| {
-        let mut command = member(folder, &network.addresses(), host, &arguments);
+        let mut command = member(folder, &network.addresses()[..hosts], host, &arguments);
         command.env_remove("ISVD_CLUSTER_SECRET");
         Process::start(network.on(host, &command))
     };
-    (0..HOSTS).map(start).collect()
-}
-
-/// The results of one process alone are what all others are compared with.
-fn run_alone(folder: &Path) {
-    let mut alone = program(folder);
-    alone.args(CUT_OFF).args(["--workers=2", "--out=alone"]);
-    Process::start(alone).end().assert(0, &[]);
-}
-
-#[track_caller]
-fn assert_ends_well(folder: &Path, processes: Vec<Process>, what: &str) {
-    processes.into_iter().for_each(|process| process.end().assert(0, &[]));
-    assert_same_folders(&folder.join("alone"), &folder.join("results"), what);
+    (0..hosts).map(start).collect()
 }
 
 #[test]
 fn three_hosts_give_the_same_bits() {
     let Some(network) = Network::new(HOSTS) else { return };
     let folder = folder();
-    run_alone(folder.path());
-    assert_ends_well(folder.path(), start(&network, folder.path(), &[]), "three hosts");
+    let run = || start(&network, folder.path(), (HOSTS, 1), &[]);
+    assert_ends_well(run(), folder.path(), "three hosts");
     if network.disturb() {
-        assert_ends_well(folder.path(), start(&network, folder.path(), &[]), "packets delayed and lost");
+        assert_ends_well(run(), folder.path(), "packets delayed and lost");
     }
 }
 
@@ -57,8 +51,7 @@ fn three_hosts_give_the_same_bits() {
 fn a_cable_that_is_pulled_for_a_moment_changes_nothing() {
     let Some(network) = Network::new(HOSTS) else { return };
     let folder = folder();
-    run_alone(folder.path());
-    let mut processes = start(&network, folder.path(), &[]);
+    let mut processes = start(&network, folder.path(), (HOSTS, 1), &[]);
     wait_for_checkpoint(folder.path());
     for host in 0..HOSTS {
         assert!(processes.iter_mut().all(Process::is_running), "the run is long enough");
@@ -66,7 +59,7 @@ fn a_cable_that_is_pulled_for_a_moment_changes_nothing() {
         sleep(Duration::from_millis(300));
         network.plug(host, "up");
     }
-    assert_ends_well(folder.path(), processes, "a cable pulled for a moment");
+    assert_ends_well(processes, folder.path(), "a cable pulled for a moment");
 }
 
 /// What may happen to a host, and how it is undone before the run goes on.
@@ -74,7 +67,7 @@ struct Trouble {
     name: &'static str,
     befall: fn(&Network, usize, &Process),
     undo: fn(&Network, usize),
-    /// Whether the process still runs, and misses the others as they miss it.
+    /// Whether its process still runs, and misses the others as they miss it.
     is_alive: bool,
 }
 
@@ -89,36 +82,80 @@ const TROUBLES: [Trouble; 3] = [
     Trouble { name: "killed", befall: |_, _, process| process.signal(Signal::KILL), undo: |_, _| (), is_alive: false },
 ];
 
+/// Moments of a run at which a host is lost, each kind of trouble at every third of them.
+const MOMENTS: u64 = 20;
+
 #[test]
-fn a_host_that_is_lost_is_named_in_time_and_the_run_goes_on_later() {
+fn a_host_that_is_cut_off_at_any_moment_is_named_in_time_and_the_run_goes_on_later() {
+    lose_hosts(0);
+}
+
+#[test]
+fn a_host_that_is_frozen_at_any_moment_is_named_in_time_and_the_run_goes_on_later() {
+    lose_hosts(1);
+}
+
+#[test]
+fn a_host_that_is_killed_at_any_moment_is_named_in_time_and_the_run_goes_on_later() {
+    lose_hosts(2);
+}
+
+/// Loses a host at each of the moments of one kind of trouble, and goes on with other hosts and workers.
+fn lose_hosts(kind: usize) {
     let Some(network) = Network::new(HOSTS) else { return };
-    let folder = folder();
-    run_alone(folder.path());
-    let addresses = network.addresses();
-    for (number, trouble) in TROUBLES.iter().enumerate() {
-        for victim in [number % HOSTS, (number + 1) % HOSTS] {
-            let what = format!("host {victim} {}", trouble.name);
-            let mut processes = start(&network, folder.path(), &[]);
-            wait_for_checkpoint(folder.path());
-            sleep(Duration::from_millis(100));
-            assert!(processes.iter_mut().all(Process::is_running), "{what}: the run is long enough");
-            let lost = processes.remove(victim);
-            (trouble.befall)(&network, victim, &lost);
-            let began = Instant::now();
-            for process in processes {
-                let name = format!("process {victim} ({})", addresses[victim]);
-                process.end().assert(4, &[&name, "the last step here: "]);
-            }
-            match trouble.is_alive {
-                true => lost.end().assert(4, &["nothing was heard of it for 3 s", "the last step here: "]),
-                // One that is frozen would hold on to its port.
-                false => drop(lost),
-            }
-            assert!(began.elapsed() < IN_TIME, "{what}: {:?}", began.elapsed());
-            assert!(!folder.path().join("results/metrics.json").exists(), "{what}: no result");
-            (trouble.undo)(&network, victim);
-            assert_ends_well(folder.path(), start(&network, folder.path(), &["--resume"]), &what);
-            fs::remove_dir_all(folder.path().join("results")).unwrap();
-        }
+    let (trouble, (_, took)) = (&TROUBLES[kind], whole());
+    let (mut lost, mut resumed) = (0, 0);
+    for (number, fraction) in fractions(MOMENTS).enumerate().filter(|(number, _)| number % TROUBLES.len() == kind) {
+        let round = number / TROUBLES.len();
+        let (shape, next) = (SHAPES[round % 4], SHAPES[(round + 1 + round / 4) % 4]);
+        let victim = (fraction * 1000.0) as usize % shape.0;
+        let what = format!("host {victim} of {shape:?} {} at {fraction:.2}, resumed on {next:?}", trouble.name);
+        let folder =
+            in_the_middle(took.mul_f64(fraction), |pause| lose_one(&network, shape, victim, trouble, pause, &what));
+        let processes = start(&network, folder.path(), next, &["--resume"]);
+        resumed += usize::from(assert_ends_well(processes, folder.path(), &what));
+        lost += 1;
     }
+    assert!(3 * resumed >= lost, "{resumed} of {lost} had a checkpoint");
+}
+
+/// Lets trouble befall one host after a while. All others must name it in time, and it must miss them if it can. `None` if
+/// the run was over before.
+fn lose_one(
+    network: &Network,
+    shape: Shape,
+    victim: usize,
+    trouble: &Trouble,
+    pause: Duration,
+    what: &str,
+) -> Option<TempDir> {
+    let folder = folder();
+    let mut processes = start(network, folder.path(), shape, &[]);
+    sleep(pause);
+    let lost = processes.remove(victim);
+    (trouble.befall)(network, victim, &lost);
+    let began = Instant::now();
+    let ends: Vec<End> = processes.into_iter().map(Process::end).collect();
+    // One that is frozen is ended here: it would hold on to its port.
+    let of_lost = trouble.is_alive.then(|| lost.end());
+    let took = began.elapsed();
+    (trouble.undo)(network, victim);
+    if ends.iter().chain(&of_lost).any(|end| end.code == Some(0)) {
+        return None;
+    }
+    assert!(took < IN_TIME, "{what}: {took:?}");
+    assert!(!folder.path().join("results/metrics.json").exists(), "{what}: no result");
+    let step = if has_checkpoint(folder.path()) { "the last step here: " } else { "" };
+    let addresses = network.addresses();
+    let name = |host: usize| format!("process {host} ({})", addresses[host]);
+    for end in &ends {
+        end.assert(4, &[&name(victim), step]);
+        assert_eq!(end.stderr.lines().count(), 1, "{what}: {}", end.stderr);
+    }
+    if let Some(end) = of_lost {
+        end.assert(4, &[step]);
+        let others = (0..shape.0).filter(|&host| host != victim);
+        assert!(others.map(name).any(|other| end.stderr.contains(&other)), "{what}: {}", end.stderr);
+    }
+    Some(folder)
 }

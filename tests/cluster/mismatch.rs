@@ -27,6 +27,14 @@ fn what_differs_is_named_with_both_values() {
     differ([&["--seed=1"], &["--seed=2"]], ["seed is 1 here and 2 on", "seed is 2 here and 1 on"]);
     differ([&["--config=demo"], &["--config=links"]], ["the config is demo here", "the config is links here"]);
     differ([&["--workers=1"], &["--workers=2"]], ["--workers is 1 here and 2 on", "--workers is 2 here and 1 on"]);
+    differ(
+        [&["--checkpoint=0"], &["--checkpoint=off"]],
+        ["--checkpoint is not off here and off on", "--checkpoint is off here and not off on"],
+    );
+    differ(
+        [&["--resume"], &[]],
+        ["--resume is given here and not given on", "--resume is not given here and given on"],
+    );
 }
 
 /// Paths may differ from machine to machine; what is in the files may not.

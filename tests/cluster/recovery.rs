@@ -3,40 +3,19 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
 
 use crate::support::folder;
 use crate::world::{
-    CUT_OFF, End, IN_TIME, Process, assert_same_folders, free_addresses, has_checkpoint, program, start,
-    wait_for_checkpoint,
+    CUT_OFF, End, IN_TIME, Process, Shape, assert_ends_well, assert_same_folders, fractions, free_addresses,
+    has_checkpoint, in_the_middle, program, start, wait_for_checkpoint, whole,
 };
-
-/// Processes, and workers of each.
-type Shape = (usize, usize);
 
 const SHAPES: [Shape; 5] = [(3, 1), (2, 2), (2, 1), (3, 2), (4, 1)];
 const INTERRUPTED: &str = "interrupted: to go on from the checkpoint, give the same command and --resume\n";
-
-/// A run on a cluster that nobody cuts off, and how long it took.
-fn whole() -> &'static (TempDir, Duration) {
-    static WHOLE: OnceLock<(TempDir, Duration)> = OnceLock::new();
-    WHOLE.get_or_init(|| {
-        let (folder, began) = (folder(), Instant::now());
-        cluster(folder.path(), (3, 1), &[]).into_iter().for_each(|process| process.end().assert(0, &[]));
-        let took = began.elapsed();
-        // One process alone is what all others are compared with.
-        fs::remove_dir_all(folder.path().join("results")).unwrap();
-        let mut alone = program(folder.path());
-        alone.args(CUT_OFF).args(["--workers=2", "--out=results"]);
-        Process::start(alone).end().assert(0, &[]);
-        (folder, took)
-    })
-}
 
 fn cluster(folder: &Path, (processes, workers): Shape, more: &[&str]) -> Vec<Process> {
     let workers = format!("--workers={workers}");
@@ -52,22 +31,7 @@ fn launch(folder: &Path, options: &[&str], more: &[&str]) -> Process {
 /// Goes on to the end, and compares the results. True if there was a checkpoint to go on from.
 #[track_caller]
 fn assert_goes_on(folder: &Path, shape: Shape, what: &str) -> bool {
-    let ends: Vec<End> = cluster(folder, shape, &["--resume"]).into_iter().map(Process::end).collect();
-    ends.iter().for_each(|end| end.assert(0, &[]));
-    assert!(ends[1..].iter().all(|end| end.stderr.is_empty()), "{what}: process 0 alone speaks");
-    assert_same_folders(&whole().0.path().join("results"), &folder.join("results"), what);
-    ends[0].stderr.contains("note: resumed from results/checkpoint/")
-}
-
-/// Numbers from 0 to 1 that look random, and are the same every time.
-fn fractions(count: u64) -> impl Iterator<Item = f64> {
-    (1..=count).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64)
-}
-
-/// Cuts a run off after a pause, or after a shorter one if it was over by then.
-fn in_the_middle<T>(pause: Duration, cut_off: impl Fn(Duration) -> Option<T>) -> T {
-    let mut pauses = (0..5).map(|times| pause / (1 << times));
-    pauses.find_map(cut_off).expect("half a run is shorter than a run")
+    assert_ends_well(cluster(folder, shape, &["--resume"]), folder, what)
 }
 
 /// Kills one process after a while. The others must name it in time. False if the run was over before.
@@ -161,6 +125,20 @@ fn a_launched_run_that_starts_again() {
         let results = folder.path().join("results");
         assert_same_folders(&whole().0.path().join("results"), &results, &format!("process {victim} was killed"));
     }
+}
+
+/// One that is frozen is missed by the others, ended by the launcher soon after, and the run goes on as well.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_launched_run_with_a_frozen_process_starts_again() {
+    let folder = folder();
+    let run = launch(folder.path(), &["-n3", "--restarts=1"], &[]);
+    wait_for_checkpoint(folder.path());
+    kill_process(child_of(run.id(), 1), Signal::STOP).unwrap();
+    let end = run.end();
+    let missed = ["[0] error: lost process 1", "[2] error: lost process 1", "nothing was heard of it for 3 s"];
+    end.assert(0, &[&missed[..], &["starting again", "[0] note: resumed from results/checkpoint/"]].concat());
+    assert_same_folders(&whole().0.path().join("results"), &folder.path().join("results"), "frozen");
 }
 
 /// A child of a process, in the order in which they were started.

@@ -5,12 +5,15 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 
 use crate::support::answer::{assert_same_results, results};
+use crate::support::folder;
 
 /// A run that takes some seconds, so that something can happen meanwhile.
 pub const LONG: &[&str] = &["--workers=1", "--set=dataset=rmat-15", "--set=seeds=200"];
@@ -124,6 +127,48 @@ pub fn member(folder: &Path, addresses: &[String], process: usize, arguments: &[
 /// All processes of a cluster.
 pub fn start(folder: &Path, addresses: &[String], arguments: &[&str]) -> Vec<Process> {
     (0..addresses.len()).map(|process| Process::start(member(folder, addresses, process, arguments))).collect()
+}
+
+/// Processes, and workers of each.
+pub type Shape = (usize, usize);
+
+/// A run to be cut off that nobody cuts off: its results, and how long three processes take for them.
+pub fn whole() -> &'static (TempDir, Duration) {
+    static WHOLE: OnceLock<(TempDir, Duration)> = OnceLock::new();
+    WHOLE.get_or_init(|| {
+        let (folder, began) = (folder(), Instant::now());
+        let processes = start(folder.path(), &free_addresses(3), &[CUT_OFF, &["--workers=1"]].concat());
+        processes.into_iter().for_each(|process| process.end().assert(0, &[]));
+        let took = began.elapsed();
+        // One process alone is what all others are compared with.
+        fs::remove_dir_all(folder.path().join("results")).unwrap();
+        let mut alone = program(folder.path());
+        alone.args(CUT_OFF).args(["--workers=2", "--out=results"]);
+        Process::start(alone).end().assert(0, &[]);
+        (folder, took)
+    })
+}
+
+/// Waits for the end of processes that went on with such a run, and compares their results. True if there was a checkpoint
+/// to go on from.
+#[track_caller]
+pub fn assert_ends_well(processes: Vec<Process>, folder: &Path, what: &str) -> bool {
+    let ends: Vec<End> = processes.into_iter().map(Process::end).collect();
+    ends.iter().for_each(|end| end.assert(0, &[]));
+    assert!(ends[1..].iter().all(|end| end.stderr.is_empty()), "{what}: process 0 alone speaks");
+    assert_same_folders(&whole().0.path().join("results"), &folder.join("results"), what);
+    ends[0].stderr.contains("note: resumed from results/checkpoint/")
+}
+
+/// Numbers from 0 to 1 that look random, and are the same every time.
+pub fn fractions(count: u64) -> impl Iterator<Item = f64> {
+    (1..=count).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64)
+}
+
+/// Cuts a run off after a pause, or after a shorter one if it was over by then.
+pub fn in_the_middle<T>(pause: Duration, cut_off: impl Fn(Duration) -> Option<T>) -> T {
+    let mut pauses = (0..5).map(|times| pause / (1 << times));
+    pauses.find_map(cut_off).expect("half a run is shorter than a run")
 }
 
 /// Whether the cluster of a folder has left a checkpoint.

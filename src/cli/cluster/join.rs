@@ -47,6 +47,9 @@ fn facts_of(request: &Request) -> Facts {
     let stated = experiment.settings.iter().filter(|(key, _)| !FILES.contains(&key.as_str()) && *key != "seed");
     stated.for_each(|(key, value)| facts.add(key, value));
     facts.add("--workers", request.cluster.workers);
+    // All read a checkpoint together, and write one together, however often that is.
+    facts.add("--checkpoint", if request.checkpoint.0.is_some() { "not off" } else { "off" });
+    facts.add("--resume", if request.resume { "given" } else { "not given" });
     facts.memory = request.cluster.memory;
     facts
 }

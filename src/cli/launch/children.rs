@@ -17,7 +17,8 @@ use super::super::{Error, error};
 
 /// How often children and signals are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long the others may take to end by themselves after one has failed, beside the time that they need to notice.
+/// How long the others may take to end by themselves after one has failed. They hear of it at once; one that was lost to them
+/// has had its time.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How the processes of a run ended.
@@ -38,7 +39,6 @@ pub(super) struct Children {
     signals: Signals,
     /// A run that a person ended is not started again.
     is_called_off: bool,
-    patience: Duration,
 }
 
 struct Running {
@@ -49,10 +49,9 @@ struct Running {
 }
 
 impl Children {
-    pub(super) fn new(peer_timeout: u64) -> io::Result<Self> {
-        let patience = Duration::from_secs(peer_timeout) + GRACE;
+    pub(super) fn new() -> io::Result<Self> {
         let signals = Signals::new([SIGINT, SIGTERM])?;
-        Ok(Self { running: Vec::new(), ended: Vec::new(), signals, is_called_off: false, patience })
+        Ok(Self { running: Vec::new(), ended: Vec::new(), signals, is_called_off: false })
     }
 
     /// Starts the next process. It gets signals from here and not from the terminal as well.
@@ -100,7 +99,7 @@ impl Children {
             }
             self.running = still;
             if self.ended.iter().any(|(_, status)| !status.success() && !is_interrupted(status)) {
-                let give_up = *give_up.get_or_insert_with(|| Instant::now() + self.patience);
+                let give_up = *give_up.get_or_insert_with(|| Instant::now() + GRACE);
                 if Instant::now() > give_up {
                     self.running.iter_mut().try_for_each(|running| running.child.kill())?;
                 }

@@ -47,7 +47,6 @@ impl Launch {
             Arguments::try_parse_from(std::iter::once(OsString::from("isvd-dist")).chain(self.arguments.clone()));
         let parsed = parsed.unwrap_or_else(|error| error.exit());
         let arguments = self.arguments_of_each(&parsed);
-        let peer_timeout = parsed.company.peer_timeout;
         let what = match () {
             () if parsed.command.is_some() => Some("other commands"),
             () if parsed.company.is_asked_for() => Some("--hosts and --cluster"),
@@ -58,7 +57,7 @@ impl Launch {
         let request = Request::new(parsed)?;
         for restart in 0.. {
             let more = if restart == 0 || request.resume { &[] } else { ON_RESTART };
-            let ended = self.attempt(&arguments, more, peer_timeout).map_err(Error::Launch)?;
+            let ended = self.attempt(&arguments, more).map_err(Error::Launch)?;
             match ended {
                 Ended::Well => return Ok(()),
                 Ended::Interrupted => return Err(request.interrupted()),
@@ -86,12 +85,12 @@ impl Launch {
         arguments
     }
 
-    fn attempt(&self, arguments: &[OsString], more: &[&str], peer_timeout: u64) -> io::Result<Ended> {
+    fn attempt(&self, arguments: &[OsString], more: &[&str]) -> io::Result<Ended> {
         let folder = tempfile::tempdir()?;
         let hosts = folder.path().join("hosts");
         write_hosts(&hosts, self.processes)?;
         let secret = Secret::random()?;
-        let mut children = Children::new(peer_timeout)?;
+        let mut children = Children::new()?;
         for process in 0..self.processes {
             let mut own = arguments.to_vec();
             own.extend(more.iter().map(OsString::from));
