@@ -1,6 +1,9 @@
 //! A run that is cut off goes on where it was, and ends with the bits of one that was not.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod disk;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -357,56 +360,4 @@ fn without_resume_a_run_starts_anew_and_says_so() {
     assert_same_results(expected, &results_of(own.path()), "a new start");
     let said = Run::start(own.path(), 2, &["--resume"]).end_well();
     assert!(said.contains("nothing to resume in out/checkpoint"), "{said}");
-}
-
-/// A file is where the folder of checkpoints should be: the run goes on without, and says so once or as often as it tried.
-#[test]
-fn checkpoints_that_cannot_be_written_do_not_end_a_run() {
-    let own = folder();
-    fs::create_dir_all(own.path().join("out/checkpoint")).unwrap();
-    fs::write(own.path().join("out/checkpoint/pieces"), "in the way").unwrap();
-    let arguments = ["--set=embedding.iterations=2", OFTEN];
-    let said = Run::start(own.path(), 2, &arguments).end_well();
-    let first = said.lines().next().unwrap();
-    for word in ["note: cannot write the checkpoint out/checkpoint/pieces/", "--checkpoint off", "--out"] {
-        assert!(first.contains(word), "{said}");
-    }
-    assert_eq!(said.lines().count(), 1, "once is enough: {said}");
-    // At an interrupt it is an error: what was found is lost.
-    let run = Run::start(own.path(), 2, LONG);
-    sleep(Duration::from_millis(300));
-    run.signal("INT");
-    let (status, said) = run.end();
-    assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("cannot write the checkpoint"), "{said}");
-}
-
-/// A disk that is full in the middle: the checkpoint before stays, and the run goes on.
-#[test]
-fn a_full_disk_leaves_the_checkpoint_before() {
-    let own = folder();
-    let out = own.path().join("out");
-    fs::create_dir(&out).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=7m", "tmpfs"]).arg(&out).status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        println!("no small disk can be mounted here: skipped");
-        return;
-    }
-    let _unmount = Unmount(&out);
-    let arguments =
-        ["--set=embedding.rank=64", "--set=embedding.tolerance=1e-5", "--set=embedding.iterations=30", OFTEN];
-    let mut run = Run::start(own.path(), 2, &arguments);
-    wait_for_checkpoint(&mut run, own.path(), 1);
-    let (status, said) = run.end();
-    assert_eq!(status.code(), Some(1), "the results do not fit either: {said}");
-    assert!(said.contains("note: cannot write the checkpoint out/checkpoint/pieces/"), "{said}");
-    assert!(!checkpoints(own.path()).is_empty(), "{said}");
-}
-
-struct Unmount<'a>(&'a Path);
-
-impl Drop for Unmount<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
-    }
 }
