@@ -162,7 +162,7 @@ mod tests {
     fn a_panel_of_more_rows_than_its_checksums_answer_for_makes_no_sense() {
         for (rows, tile_rows, is_sound) in [(128, 64, true), (128, 128, false), (1 << 60, 1 << 59, false)] {
             let Manifest { run, mut records, .. } = manifest();
-            let checksums = (rows as u64).div_ceil(tile_rows);
+            let checksums = u64::div_ceil(rows, tile_rows);
             let panel = Piece { rows, row_bytes: 0, tile_rows, ..records[0].panels[0].clone() };
             records[0].panels = vec![Piece { checksums: vec![0; checksums as usize], ..panel }];
             let forged = Manifest::new(1, run, records);
