@@ -234,3 +234,20 @@ fn another_seed_is_another_way_to_the_same() {
     let off = Table::of_dense(&svds[0].left).distance(&Table::of_dense(&svds[1].left));
     assert!(off < 1e-3, "{off}");
 }
+
+/// Of many triplets the residuals are measured along random directions: close to what they are, and seldom below.
+#[test]
+fn many_vectors_to_start_from_have_residuals_that_are_nearly_right() {
+    let matrix = of_spectrum(300, 300, &geometric(0.98, 260), 20);
+    let options = Options { tolerance: Some(0.02), iterations: 100, ..options(48) };
+    let cold = decomposed(&matrix, &options);
+    let near = &matrix + &(random(300, 300, 21) * 2e-3);
+    let start = Some(Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) });
+    let at_once = decomposed(&near, &Options { iterations: 0, start, ..options });
+    assert_eq!(at_once.operator_columns, 48 + 48 + 32);
+    let measured = residuals(&form(&near, false), &at_once);
+    let ratios = at_once.certificate.relative_residuals.iter().zip(&measured).map(|(told, measured)| told / measured);
+    let ratios: Vec<f64> = ratios.collect();
+    assert!(ratios.iter().all(|ratio| (0.8..2.0).contains(ratio)), "{ratios:?}");
+    assert!(ratios.iter().filter(|ratio| **ratio < 1.0).count() <= 4, "{ratios:?}");
+}
