@@ -1,5 +1,6 @@
 //! `isvd-dist datasets`: which there are, where they are, and how to get them.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -7,11 +8,11 @@ use std::slice;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::Error;
+use super::{Error, signals};
 use crate::dataset::catalog::{self, CatalogError, ENTRIES, Entry};
 use crate::dataset::fetch::{self, Mirror, Options};
 use crate::report::catalog::{Details, Listing, Receipt};
-use crate::report::download::DownloadBar;
+use crate::report::progress::{Bar, Voice};
 
 /// The datasets of the catalog
 #[derive(Debug, Clone, Args)]
@@ -110,20 +111,50 @@ fn info(options: &Info) -> Result<(), Error> {
 }
 
 fn fetch(options: &Fetch) -> Result<(), Error> {
+    signals::end_at_once("interrupted: type the same command again to go on from there", || ());
     // A name that is wrong should not come to light after an hour of downloading.
     let entries = options.names.iter().map(|name| catalog::find(name)).collect::<Result<Vec<_>, _>>()?;
     let settings = Options { from: options.from.clone(), ..Options::default() };
     for entry in entries {
         let data = options.data.clone().unwrap_or_else(|| home(entry));
-        let bar = DownloadBar::new(options.quiet);
-        let fetched = fetch::fetch(entry, &data, &settings, &|file, done, total| bar.show(file, done, total));
-        drop(bar);
-        let fetched = fetched.map_err(|source| Error::Fetch { dataset: entry.name, source: source.into() })?;
+        let downloads = Downloads::new(Voice::for_stderr(options.quiet));
+        let fetched = fetch::fetch(entry, &data, &settings, &|file, done, total| downloads.show(file, done, total))
+            .map_err(|source| Error::Fetch { dataset: entry.name, source: source.into() })?;
+        downloads.end();
         if !options.quiet {
             print(&Receipt { name: entry.name, fetched: &fetched }.to_string())?;
         }
     }
     Ok(())
+}
+
+/// Files on their way, one after the other, each with a bar.
+struct Downloads {
+    voice: Voice,
+    under_way: RefCell<Option<(String, Bar)>>,
+}
+
+impl Downloads {
+    fn new(voice: Voice) -> Self {
+        Self { voice, under_way: RefCell::default() }
+    }
+
+    fn show(&self, file: &str, done: u64, total: Option<u64>) {
+        if self.under_way.borrow().as_ref().is_none_or(|(name, _)| name != file) {
+            self.end();
+            *self.under_way.borrow_mut() = Some((file.to_owned(), Bar::of_bytes(format!("fetch {file}"), self.voice)));
+        }
+        if let Some((_, bar)) = &*self.under_way.borrow() {
+            bar.show(done, total);
+        }
+    }
+
+    /// The file under way is here.
+    fn end(&self) {
+        if let Some((_, bar)) = self.under_way.take() {
+            bar.done("");
+        }
+    }
 }
 
 /// Where to look; a folder that the user names must be there.

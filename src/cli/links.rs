@@ -8,13 +8,13 @@ use super::{Error, Request};
 use crate::config::{Experiment, Statement};
 use crate::dataset::{Dataset, EdgeList, LinkSplit};
 use crate::evaluate::{Metric, choose_rank};
-use crate::finetune::{Tuned, tune};
+use crate::finetune::{Kernel, Tuned, tune};
 use crate::graph::Graph;
 use crate::matrix::Shape;
 use crate::model::embedding::{self, Embedding, embed, embed_matrix};
 use crate::model::named::Named;
 use crate::report::metrics::{Decomposition, EMBEDDING, FINETUNE, KernelFigures, Scores, Stage, UPDATE};
-use crate::report::progress::Bar;
+use crate::report::progress::{Bar, Voice};
 use crate::svd::{self, Keep};
 
 /// What the stages leave behind.
@@ -65,11 +65,12 @@ impl Runner<'_> {
         let mut options = self.experiment.embedding.clone();
         let mut ranks_tried = None;
         if let Some(search) = &self.experiment.rank_search {
-            let bar = Bar::new("rank", self.request.quiet);
+            let bar = Bar::new("rank", self.request.voice);
             let (edges, import) = (self.dataset.graph.list()?, self.experiment.import);
             let choice =
                 choose_rank(edges, import, search, &options, self.request.cluster, self.request.watch(bar.callback()))
                     .map_err(|source| Error::Rank { dataset: self.dataset.name.clone(), source: source.into() })?;
+            bar.done(&format!("rank {}", choice.rank));
             options.svd.rank = choice.rank;
             ranks_tried = Some(choice.tried.into_iter().collect());
         }
@@ -89,14 +90,29 @@ impl Runner<'_> {
         let list = self.dataset.graph.list()?;
         let back = list.edges.iter().filter(|_| !list.directed).map(|&(from, to)| (to, from));
         let edges = list.edges.iter().copied().chain(back).collect();
-        let bar = Bar::new(FINETUNE, self.request.quiet);
-        let tuned =
-            tune(embedding.clone(), edges, options, self.request.cluster, self.request.watch(bar.loss_callback()))
-                .map_err(|source| Error::Tune { dataset: self.dataset.name.clone(), source })?;
+        let (bar, progress) = Bar::measured(FINETUNE, self.request.voice, self.measure(embedding));
+        let tuned = tune(embedding.clone(), edges, options, self.request.cluster, self.request.watch(progress))
+            .map_err(|source| Error::Tune { dataset: self.dataset.name.clone(), source })?;
+        bar.done("");
         let weights = tuned.kernel.weights(&embedding.singular_values);
         let kernel = KernelFigures { mean: tuned.kernel.mean, sharpness: tuned.kernel.sharpness, loss: tuned.loss };
         self.record(FINETUNE, start, embedding, &weights, Some(kernel), None)?;
         Ok(tuned)
+    }
+
+    /// What a kernel that is being trained is worth: the first figure on the validation pairs.
+    fn measure(&self, embedding: &Arc<Embedding>) -> impl Fn(Kernel) -> Option<String> + Send + 'static {
+        let is_seen = self.request.voice != Voice::Silent;
+        let pairs = self.dataset.valid.as_ref().filter(|_| is_seen).cloned();
+        let (embedding, is_directed) = (embedding.clone(), self.dataset.graph.is_directed());
+        let metric = self.experiment.metrics.first().copied();
+        move |kernel| {
+            let (metric, pairs) = metric.zip(pairs.as_ref())?;
+            let weights = kernel.weights(&embedding.singular_values);
+            let score = |pairs| embedding.score(pairs, is_directed, &weights);
+            let value = metric.evaluate(&score(&pairs.edges), &score(&pairs.non_edges)).ok()?;
+            Some(format!("valid {metric} {value:.4}"))
+        }
     }
 
     /// Embeds again with the validation edges in the graph, and scores with the singular values to the trained power.
@@ -106,7 +122,7 @@ impl Runner<'_> {
         let valid = self.dataset.valid.as_ref().filter(|valid| !valid.edges.is_empty());
         let valid = valid.ok_or_else(|| Error::NothingToAdd { dataset: self.dataset.name.clone() })?;
         let list = with_edges(self.dataset.graph.list()?, &valid.edges);
-        let graph = super::run::graph_of_list(&list, self.experiment.import, &self.dataset.name)?;
+        let graph = super::run::graph_of_list(&list, self.experiment.import, &self.dataset.name, self.request.voice)?;
         let mut options = self.experiment.embedding.clone();
         (options.svd.rank, options.svd.keep) = (before.rank, Keep::All);
         options.svd.iterations = update.iterations.unwrap_or(options.svd.iterations);
@@ -130,9 +146,10 @@ impl Runner<'_> {
         if self.experiment.finetune.is_some() && shape != Shape::new(nodes, nodes) {
             return Err(Error::NoPairs { place: place(), shape, nodes });
         }
-        let bar = Bar::new(EMBEDDING, self.request.quiet);
+        let bar = Bar::new(EMBEDDING, self.request.voice);
         let embedding = embed_matrix(&matrix, options, cluster, self.request.watch(bar.callback()))
             .map_err(|source| Error::Decompose { place: place(), shape, source: source.into() })?;
+        bar.done("");
         trusted(embedding)
     }
 
@@ -197,9 +214,10 @@ pub(super) fn embed_nodes(
     graph: &Graph,
     options: &embedding::Options,
 ) -> Result<Embedding, Error> {
-    let bar = Bar::new(stage, request.quiet);
+    let bar = Bar::new(stage, request.voice);
     let embedding = embed(graph, options, request.cluster, request.watch(bar.callback()))
         .map_err(|source| Error::Embed { dataset: dataset.to_owned(), source: source.into() })?;
+    bar.done("");
     trusted(embedding)
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::answer::{assert_same_results, results};
+use crate::support::{is_progress, said};
 
 /// A run that takes some seconds, so that something can happen meanwhile.
 pub const LONG: &[&str] = &["--workers=1", "--set=dataset=rmat-15", "--set=seeds=200"];
@@ -47,7 +48,9 @@ pub struct Process {
 pub struct End {
     pub code: Option<i32>,
     pub stdout: String,
+    /// Beside progress.
     pub stderr: String,
+    pub progress: String,
     /// Since it was waited for.
     pub after: Duration,
 }
@@ -93,7 +96,8 @@ impl Process {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
         self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        End { code, stdout, stderr, after }
+        let progress = stderr.split_inclusive('\n').filter(|line| is_progress(line)).collect();
+        End { code, stdout, stderr: said(&stderr), progress, after }
     }
 }
 
