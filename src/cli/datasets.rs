@@ -16,7 +16,7 @@ use crate::report::progress::{Bar, Voice};
 
 /// The datasets of the catalog
 #[derive(Debug, Clone, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Datasets {
     #[command(subcommand)]
     action: Option<Action>,
@@ -37,6 +37,7 @@ enum Action {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  isvd-dist datasets list\n  isvd-dist datasets list --json")]
 struct List {
     /// The folder that holds datasets [default: $ISVD_DATA, ./data, the user's cache folder]
     #[arg(long, value_name = "DIR")]
@@ -48,6 +49,7 @@ struct List {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  isvd-dist datasets info ppi")]
 struct Info {
     /// The dataset
     name: String,
@@ -57,6 +59,7 @@ struct Info {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  isvd-dist datasets fetch ppi\n  isvd-dist datasets fetch cora pubmed --data data")]
 struct Fetch {
     /// The datasets
     #[arg(required = true, value_name = "NAME")]
@@ -74,6 +77,12 @@ struct Fetch {
     #[arg(long)]
     quiet: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  isvd-dist datasets
+  isvd-dist datasets info ppi
+  isvd-dist datasets fetch ppi";
 
 impl Datasets {
     /// Does what was asked for.

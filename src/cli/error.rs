@@ -267,6 +267,12 @@ pub enum Error {
         /// Whether another process tells the person.
         is_told: bool,
     },
+    /// Something on this machine would make runs fail.
+    #[error("{broken} of these would make runs fail: beside each stands the way out")]
+    Unwell {
+        /// How many.
+        broken: usize,
+    },
     /// There is nothing but the answer on stdout, and it cannot be printed.
     #[error("cannot print on stdout")]
     Stdout {
@@ -386,6 +392,7 @@ impl Error {
             | Self::Output(_)
             | Self::Print { .. }
             | Self::Timeline { .. }
+            | Self::Unwell { .. }
             | Self::Stdout { .. } => Self::FAILED,
         }
     }

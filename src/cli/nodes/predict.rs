@@ -26,6 +26,7 @@ use crate::report::table::predictions;
 
 /// Apply a trained classifier: writes the class and the probabilities of every node
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Predict {
     /// The --out folder of the run that trained it
     #[arg(long, value_name = "DIR")]
@@ -59,6 +60,11 @@ pub struct Predict {
     #[arg(long)]
     pub quiet: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  isvd-dist predict --model results
+  isvd-dist predict --model results --graph new-edges.txt --features new.npy --out new";
 
 /// Nodes to predict, and those whose labels are known.
 struct Loaded {
