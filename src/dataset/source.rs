@@ -48,15 +48,10 @@ pub struct EdgeFile {
 
 /// A name that no dataset has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown dataset `{name}`: {}known are {}", meant(name), Source::known())]
+#[error("unknown dataset `{name}`: known are {}", Source::known())]
 pub struct UnknownDataset {
     /// The name as it was given.
     pub name: String,
-}
-
-/// What was probably meant.
-fn meant(name: &str) -> String {
-    catalog::nearest(name).map_or_else(String::new, |nearest| format!("did you mean `{nearest}`? "))
 }
 
 /// Why a dataset could not be loaded.

@@ -81,7 +81,7 @@ impl fmt::Display for Checkup {
             .find(|finding| finding.state == State::Absent)
             .and_then(|finding| finding.remedy.as_ref())
         {
-            writeln!(f, "\nWhat is marked - is not needed; to have it, such as: {remedy}")?;
+            writeln!(f, "\nWhat is marked - is not needed. To have it, type for instance: {remedy}")?;
         }
         Ok(())
     }

@@ -191,7 +191,7 @@ pub fn names() -> String {
 }
 
 /// The name closest to `word`: one that differs in a third of the letters, or that holds it, as `ogbl-ddi` holds `ddi`.
-pub(super) fn nearest(word: &str) -> Option<&'static str> {
+fn nearest(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase().replace('_', "-");
     let limit = (word.chars().count() / 3).max(1);
     let names = || ENTRIES.iter().map(|entry| entry.name);
