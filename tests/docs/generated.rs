@@ -54,7 +54,7 @@ that does not exist, or a value that makes no sense, is refused with its line an
             );
             table = Some(of);
         }
-        let default = key.default().map_or("none: it must be set".to_owned(), |default| format!("`{default}`"));
+        let default = key.default().map_or("none".to_owned(), |default| format!("`{default}`"));
         let _ = writeln!(page, "| `{name}` | {} | {} | {} |", cell(key.about), cell(key.accepts), cell(&default));
     }
     compare("docs/config.md", &page);
