@@ -111,7 +111,7 @@ fn edges() -> String {
     let edge = |number: usize| {
         let from = number % NODES;
         let near = (from + COMMUNITIES * (1 + draw(number) % 20)) % NODES;
-        let to = if number % 10 == 0 { (from + 1 + draw(number) % (NODES - 1)) % NODES } else { near };
+        let to = if number.is_multiple_of(10) { (from + 1 + draw(number) % (NODES - 1)) % NODES } else { near };
         format!("{from} {to}\n")
     };
     (0..10 * NODES).map(edge).collect()
