@@ -77,3 +77,8 @@ pub mod svd;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeSnippets;
+
+/// The snippets of the page on matrices of one's own, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/own-matrix.md")]
+pub struct OwnMatrixSnippets;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use support::{assert_done, assert_refused, folder, run, text};
+use support::{assert_done, assert_refused, folder, run, said, text};
 
 const DEMO: [&str; 4] = ["--set=embedding.rank=4", "--set=embedding.iterations=2", "--out=results", "--quiet"];
 
@@ -101,5 +101,5 @@ fn steps_are_told_on_stderr_when_asked_for() {
     }
     assert!(!lines.contains("worker="), "no single steps: {lines}");
     let output = run(folder.path(), &DEMO);
-    assert_eq!(text(&output.stderr), "", "nothing unasked");
+    assert_eq!(said(text(&output.stderr)), "", "nothing unasked");
 }

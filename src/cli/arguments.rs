@@ -9,10 +9,12 @@ use super::checkpoints::{Checkpoints, DEFAULT_SECONDS};
 use super::cluster::ClusterArguments;
 use super::convert::Convert;
 use super::datasets::Datasets;
+use super::doctor::Doctor;
 use super::explain::Explain;
 #[cfg(unix)]
 use super::launch::Launch;
 use super::nodes::predict::Predict;
+use super::shell::{Completions, Man};
 use crate::config::{KEYS, shipped};
 use crate::engine;
 
@@ -42,7 +44,7 @@ pub struct Arguments {
     pub workers: Option<usize>,
 
     /// The most memory to use, such as 16GB [default: three quarters of what the machine has]
-    #[arg(long, value_name = "BYTES", value_parser = super::memory::parse)]
+    #[arg(long, value_name = "BYTES", value_parser = super::memory::parse, hide_short_help = true)]
     pub memory: Option<u64>,
 
     /// The folder that results are written to [default: out/ and the config's name]
@@ -51,7 +53,8 @@ pub struct Arguments {
 
     /// Write a checkpoint every so many seconds or iterations (10it), or off. A run that was interrupted goes on from the
     /// newest with --resume
-    #[arg(long, value_name = "SECONDS|Nit|off", default_value = DEFAULT_SECONDS, value_parser = super::checkpoints::parse)]
+    #[arg(long, value_name = "SECONDS|Nit|off", default_value = DEFAULT_SECONDS,
+          value_parser = super::checkpoints::parse, hide_short_help = true)]
     pub checkpoint: Checkpoints,
 
     /// Go on from the newest checkpoint in the --out folder, if there is one; any number of workers will do
@@ -67,11 +70,11 @@ pub struct Arguments {
     pub quiet: bool,
 
     /// Tell on stderr what happens, down to every step of every worker
-    #[arg(long, value_enum, value_name = "LEVEL", default_value = "warn")]
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "warn", hide_short_help = true)]
     pub log: Log,
 
     /// Write a time line of every step of every worker to this file, which Perfetto and Chrome's tracing page open
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub trace: Option<PathBuf>,
 
     /// How blocks travel between the workers of a process: for tests of the way between processes
@@ -109,7 +112,7 @@ pub struct What {
     pub set: Vec<String>,
 
     /// Decompose this matrix, such as "walk(T, 5) - 0.02 * (J - A)", instead of that of the config: as --set matrix=TEXT
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, hide_short_help = true)]
     pub matrix: Option<String>,
 
     /// Override the seed of the config
@@ -140,6 +143,12 @@ pub enum Command {
     /// Run an experiment on several processes of this machine
     #[cfg(unix)]
     Launch(Launch),
+    /// Look at this machine: cores, memory, instruction set, ports, folders and datasets
+    Doctor(Doctor),
+    /// Print what a shell needs to complete commands
+    Completions(Completions),
+    /// Print the manual page, or write those of all commands into a folder
+    Man(Man),
 }
 
 /// How much is told, as the command line spells it.
@@ -191,11 +200,24 @@ impl From<Transport> for engine::Transport {
 }
 
 const AFTER: &str = "\
-Exit codes: 0 done, 1 failed, 2 wrong usage or config, 3 bad input data, 4 cluster, 130 interrupted.
-Config keys and their defaults: see --help.";
+Examples:
+  isvd-dist                                                           the demo
+  isvd-dist --config links --set data.path=edges.txt --out results    embed a graph of your own
+  isvd-dist --config nodes --out results                              classify nodes
+  isvd-dist doctor                                                    what this machine has
+
+All options, config keys, their defaults and exit codes: isvd-dist --help";
+
+const EXAMPLES: &str = "\
+Examples:
+  isvd-dist
+  isvd-dist --config links --set data.path=edges.txt --out results
+  isvd-dist --config nodes --workers 4 --seed 2 --out results
+  isvd-dist --config mine.toml --json --quiet";
 
 fn after_long() -> String {
-    let mut text = format!("Shipped configs: {}\n\nConfig keys, which --set can override:\n", shipped::names());
+    let mut text =
+        format!("{EXAMPLES}\n\nShipped configs: {}\n\nConfig keys, which --set can override:\n", shipped::names());
     for key in KEYS {
         let default = key.default().map_or("required".to_owned(), |default| format!("default: {default}"));
         // Writing to a String cannot fail.

@@ -1,10 +1,9 @@
 //! Where checkpoints are and when, and what tells runs apart.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Error, Request};
+use super::{Error, Request, error};
 use crate::dataset::Dataset;
 use crate::engine::checkpoint::{Every, Identity, Interrupt, Keeper, Notice, Rhythm, is_there};
 use crate::kernel::simd::Simd;
@@ -76,9 +75,9 @@ impl Request {
     }
 }
 
-/// Tells a person on stderr. A closed stderr is no reason to fail.
+/// Tells a person.
 fn tell(notice: Notice) {
-    let _ = writeln!(io::stderr().lock(), "note: {notice}");
+    error::note(&format!("note: {notice}"));
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use clap::Args;
 
 use super::arguments::What;
 use super::request::data_folder;
-use super::run::{graph_of, may_renumber, renumber};
-use super::{Error, print_text};
+use super::run::{graph_of, load, may_renumber, renumber};
+use super::{Error, print_text, signals};
 use crate::config::usual_import;
 use crate::dataset::check_nodes;
 use crate::dataset::store::Writer;
 use crate::graph::{Import, Making, Numbering, SelfLoops};
+use crate::report::progress::{Bar, Voice};
 use crate::report::table::converted;
 
 /// Write the dataset of an experiment, and the matrix of its edges, as a folder that opens at once.
@@ -26,6 +27,10 @@ pub struct Convert {
     /// The folder to make; a store that is there is replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+
+    /// Show no progress
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -39,7 +44,13 @@ impl Convert {
         let start = Instant::now();
         let experiment = self.what.experiment()?;
         let mut writer = Writer::create(&self.out)?;
-        let mut dataset = experiment.dataset.load(data_folder(self.what.data.clone())?.as_deref(), experiment.seed)?;
+        let partial = writer.folder().to_owned();
+        signals::end_at_once("interrupted: nothing was written", move || {
+            // What cannot be removed does no harm.
+            let _ = std::fs::remove_dir_all(&partial);
+        });
+        let (voice, data) = (Voice::for_stderr(self.quiet), data_folder(self.what.data.clone())?);
+        let mut dataset = load(&experiment.dataset, data.as_deref(), experiment.seed, voice)?;
         let mut import = experiment.import;
         if experiment.nodes.is_some() {
             check_nodes(&dataset)
@@ -52,7 +63,7 @@ impl Convert {
             dataset.graph.forget_direction();
         }
         let order = renumber(&experiment, &mut dataset)?;
-        let graph = graph_of(&dataset.graph, import, &dataset.name)?;
+        let graph = graph_of(&dataset.graph, import, &dataset.name, voice)?;
         let making = Making {
             import,
             usual_import: usual_import(&experiment.dataset, false),
@@ -63,7 +74,9 @@ impl Convert {
                 None => Numbering::Given,
             },
         };
+        let bar = Bar::new("write", voice);
         graph.store(making, order.as_ref(), writer)?;
+        bar.done("");
         print_text(converted(&dataset, start.elapsed(), &self.out))
     }
 }

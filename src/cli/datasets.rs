@@ -1,5 +1,6 @@
 //! `isvd-dist datasets`: which there are, where they are, and how to get them.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -7,15 +8,15 @@ use std::slice;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::Error;
+use super::{Error, signals};
 use crate::dataset::catalog::{self, CatalogError, ENTRIES, Entry};
 use crate::dataset::fetch::{self, Mirror, Options};
 use crate::report::catalog::{Details, Listing, Receipt};
-use crate::report::download::DownloadBar;
+use crate::report::progress::{Bar, Voice};
 
 /// The datasets of the catalog
 #[derive(Debug, Clone, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Datasets {
     #[command(subcommand)]
     action: Option<Action>,
@@ -36,6 +37,7 @@ enum Action {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  isvd-dist datasets list\n  isvd-dist datasets list --json")]
 struct List {
     /// The folder that holds datasets [default: $ISVD_DATA, ./data, the user's cache folder]
     #[arg(long, value_name = "DIR")]
@@ -47,6 +49,7 @@ struct List {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  isvd-dist datasets info ppi")]
 struct Info {
     /// The dataset
     name: String,
@@ -56,6 +59,7 @@ struct Info {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  isvd-dist datasets fetch ppi\n  isvd-dist datasets fetch cora pubmed --data data")]
 struct Fetch {
     /// The datasets
     #[arg(required = true, value_name = "NAME")]
@@ -73,6 +77,12 @@ struct Fetch {
     #[arg(long)]
     quiet: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  isvd-dist datasets
+  isvd-dist datasets info ppi
+  isvd-dist datasets fetch ppi";
 
 impl Datasets {
     /// Does what was asked for.
@@ -110,20 +120,50 @@ fn info(options: &Info) -> Result<(), Error> {
 }
 
 fn fetch(options: &Fetch) -> Result<(), Error> {
+    signals::end_at_once("interrupted: type the same command again to go on from there", || ());
     // A name that is wrong should not come to light after an hour of downloading.
     let entries = options.names.iter().map(|name| catalog::find(name)).collect::<Result<Vec<_>, _>>()?;
     let settings = Options { from: options.from.clone(), ..Options::default() };
     for entry in entries {
         let data = options.data.clone().unwrap_or_else(|| home(entry));
-        let bar = DownloadBar::new(options.quiet);
-        let fetched = fetch::fetch(entry, &data, &settings, &|file, done, total| bar.show(file, done, total));
-        drop(bar);
-        let fetched = fetched.map_err(|source| Error::Fetch { dataset: entry.name, source: source.into() })?;
+        let downloads = Downloads::new(Voice::for_stderr(options.quiet));
+        let fetched = fetch::fetch(entry, &data, &settings, &|file, done, total| downloads.show(file, done, total))
+            .map_err(|source| Error::Fetch { dataset: entry.name, source: source.into() })?;
+        downloads.end();
         if !options.quiet {
             print(&Receipt { name: entry.name, fetched: &fetched }.to_string())?;
         }
     }
     Ok(())
+}
+
+/// Files on their way, one after the other, each with a bar.
+struct Downloads {
+    voice: Voice,
+    under_way: RefCell<Option<(String, Bar)>>,
+}
+
+impl Downloads {
+    fn new(voice: Voice) -> Self {
+        Self { voice, under_way: RefCell::default() }
+    }
+
+    fn show(&self, file: &str, done: u64, total: Option<u64>) {
+        if self.under_way.borrow().as_ref().is_none_or(|(name, _)| name != file) {
+            self.end();
+            *self.under_way.borrow_mut() = Some((file.to_owned(), Bar::of_bytes(format!("fetch {file}"), self.voice)));
+        }
+        if let Some((_, bar)) = &*self.under_way.borrow() {
+            bar.show(done, total);
+        }
+    }
+
+    /// The file under way is here.
+    fn end(&self) {
+        if let Some((_, bar)) = self.under_way.take() {
+            bar.done("");
+        }
+    }
 }
 
 /// Where to look; a folder that the user names must be there.

@@ -21,6 +21,7 @@ use crate::model::classifier::ClassifierError;
 use crate::model::embedding::ModelError;
 use crate::model::features::FeatureError;
 use crate::report::output::OutputError;
+use crate::report::progress::{above, has_colours, take_down};
 use crate::report::saved::SavedError;
 use crate::svd::SvdError;
 
@@ -266,6 +267,12 @@ pub enum Error {
         /// Whether another process tells the person.
         is_told: bool,
     },
+    /// Something on this machine would make runs fail.
+    #[error("{broken} of these would make runs fail: beside each stands the way out")]
+    Unwell {
+        /// How many.
+        broken: usize,
+    },
     /// There is nothing but the answer on stdout, and it cannot be printed.
     #[error("cannot print on stdout")]
     Stdout {
@@ -385,6 +392,7 @@ impl Error {
             | Self::Output(_)
             | Self::Print { .. }
             | Self::Timeline { .. }
+            | Self::Unwell { .. }
             | Self::Stdout { .. } => Self::FAILED,
         }
     }
@@ -404,12 +412,20 @@ pub(super) fn in_one_line(error: &Error) -> String {
 
 /// Tells a person what went wrong between processes.
 pub(super) fn print_line(error: &MeshError) {
-    note(&format!("error: {error}"));
+    take_down();
+    note(&format!("{}{error}", kind()));
 }
 
-/// Tells a person something, on stderr.
+/// Tells a person something, on stderr. A closed stderr is no reason to fail.
 pub(super) fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    above(|| {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    });
+}
+
+/// What stands before an error.
+fn kind() -> &'static str {
+    if has_colours() { "\x1b[1;31merror:\x1b[0m " } else { "error: " }
 }
 
 /// Tells a person what went wrong and why, on stderr. A closed stderr is no reason to fail differently.
@@ -417,8 +433,9 @@ pub fn print(error: &Error) {
     if matches!(error, Error::Interrupted { is_told: true, .. }) {
         return;
     }
+    take_down();
     let mut stderr = io::stderr().lock();
-    let kind = if matches!(error, Error::Interrupted { .. }) { "" } else { "error: " };
+    let kind = if matches!(error, Error::Interrupted { .. }) { "" } else { kind() };
     let _ = writeln!(stderr, "{kind}{error}");
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -8,7 +8,7 @@ use super::{Error, Request};
 use crate::config::{Experiment, Statement};
 use crate::dataset::{Dataset, LinkSplit};
 use crate::evaluate::{Metric, choose_rank};
-use crate::finetune::{Tuned, tune};
+use crate::finetune::{Kernel, Tuned, tune};
 use crate::graph::Graph;
 use crate::graph::evolve::Operation;
 use crate::matrix::Shape;
@@ -16,7 +16,7 @@ use crate::model::embedding::{self, Embedding, embed, embed_matrix};
 use crate::model::follow::Follower;
 use crate::model::named::Named;
 use crate::report::metrics::{Decomposition, EMBEDDING, FINETUNE, KernelFigures, Scores, Stage, UPDATE};
-use crate::report::progress::Bar;
+use crate::report::progress::{Bar, Voice};
 use crate::svd::{self, Keep};
 
 /// What the stages leave behind.
@@ -67,11 +67,12 @@ impl Runner<'_> {
         let mut options = self.experiment.embedding.clone();
         let mut ranks_tried = None;
         if let Some(search) = &self.experiment.rank_search {
-            let bar = Bar::new("rank", self.request.quiet);
+            let bar = Bar::new("rank", self.request.voice);
             let (edges, import) = (self.dataset.graph.list()?, self.experiment.import);
             let choice =
                 choose_rank(edges, import, search, &options, self.request.cluster, self.request.watch(bar.callback()))
                     .map_err(|source| Error::Rank { dataset: self.dataset.name.clone(), source: source.into() })?;
+            bar.done(&format!("rank {}", choice.rank));
             options.svd.rank = choice.rank;
             ranks_tried = Some(choice.tried.into_iter().collect());
         }
@@ -91,14 +92,29 @@ impl Runner<'_> {
         let list = self.dataset.graph.list()?;
         let back = list.edges.iter().filter(|_| !list.directed).map(|&(from, to)| (to, from));
         let edges = list.edges.iter().copied().chain(back).collect();
-        let bar = Bar::new(FINETUNE, self.request.quiet);
-        let tuned =
-            tune(embedding.clone(), edges, options, self.request.cluster, self.request.watch(bar.loss_callback()))
-                .map_err(|source| Error::Tune { dataset: self.dataset.name.clone(), source })?;
+        let (bar, progress) = Bar::measured(FINETUNE, self.request.voice, self.measure(embedding));
+        let tuned = tune(embedding.clone(), edges, options, self.request.cluster, self.request.watch(progress))
+            .map_err(|source| Error::Tune { dataset: self.dataset.name.clone(), source })?;
+        bar.done("");
         let weights = tuned.kernel.weights(&embedding.singular_values);
         let kernel = KernelFigures { mean: tuned.kernel.mean, sharpness: tuned.kernel.sharpness, loss: tuned.loss };
         self.record(FINETUNE, start, embedding, &weights, Some(kernel), None)?;
         Ok(tuned)
+    }
+
+    /// What a kernel that is being trained is worth: the first figure on the validation pairs.
+    fn measure(&self, embedding: &Arc<Embedding>) -> impl Fn(Kernel) -> Option<String> + Send + 'static {
+        let is_seen = self.request.voice != Voice::Silent;
+        let pairs = self.dataset.valid.as_ref().filter(|_| is_seen).cloned();
+        let (embedding, is_directed) = (embedding.clone(), self.dataset.graph.is_directed());
+        let metric = self.experiment.metrics.first().copied();
+        move |kernel| {
+            let (metric, pairs) = metric.zip(pairs.as_ref())?;
+            let weights = kernel.weights(&embedding.singular_values);
+            let score = |pairs| embedding.score(pairs, is_directed, &weights);
+            let value = metric.evaluate(&score(&pairs.edges), &score(&pairs.non_edges)).ok()?;
+            Some(format!("valid {metric} {value:.4}"))
+        }
     }
 
     /// Embeds again with the validation edges in the graph, and scores with the singular values to the trained power.
@@ -117,7 +133,7 @@ impl Runner<'_> {
         let mut follower = if update.warm_start { follower.resume(before.clone()) } else { follower };
         let added: Vec<_> = valid.edges.iter().map(|&edge| (edge, Operation::Add(1.0))).collect();
         follower.apply(graph.nodes(), &added).map_err(failed)?;
-        let bar = Bar::new(UPDATE, self.request.quiet);
+        let bar = Bar::new(UPDATE, self.request.voice);
         follower.embed(self.request.watch(bar.callback())).map_err(failed)?;
         let embedding = trusted(follower.into_embedding().unwrap_or_else(|| before.clone()))?;
         let weights = embedding.power_weights(power);
@@ -136,9 +152,10 @@ impl Runner<'_> {
         if self.experiment.finetune.is_some() && shape != Shape::new(nodes, nodes) {
             return Err(Error::NoPairs { place: place(), shape, nodes });
         }
-        let bar = Bar::new(EMBEDDING, self.request.quiet);
+        let bar = Bar::new(EMBEDDING, self.request.voice);
         let embedding = embed_matrix(&matrix, options, cluster, self.request.watch(bar.callback()))
             .map_err(|source| Error::Decompose { place: place(), shape, source: source.into() })?;
+        bar.done("");
         trusted(embedding)
     }
 
@@ -203,9 +220,10 @@ pub(super) fn embed_nodes(
     graph: &Graph,
     options: &embedding::Options,
 ) -> Result<Embedding, Error> {
-    let bar = Bar::new(stage, request.quiet);
+    let bar = Bar::new(stage, request.voice);
     let embedding = embed(graph, options, request.cluster, request.watch(bar.callback()))
         .map_err(|source| Error::Embed { dataset: dataset.to_owned(), source: source.into() })?;
+    bar.done("");
     trusted(embedding)
 }
 

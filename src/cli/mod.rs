@@ -8,6 +8,7 @@ mod checkpoints;
 mod cluster;
 mod convert;
 mod datasets;
+mod doctor;
 mod error;
 mod explain;
 #[cfg(unix)]
@@ -17,6 +18,7 @@ mod memory;
 mod nodes;
 mod request;
 mod run;
+mod shell;
 mod signals;
 
 pub use arguments::{Arguments, Command, What};
@@ -24,6 +26,7 @@ pub use checkpoints::Checkpoints;
 pub use cluster::{ClusterArguments, ClusterError, Scheduler};
 pub use convert::Convert;
 pub use datasets::Datasets;
+pub use doctor::Doctor;
 pub use error::{Error, print};
 pub use explain::Explain;
 #[cfg(unix)]
@@ -32,6 +35,7 @@ pub use nodes::predict::Predict;
 pub use request::{Format, Request};
 use run::print_text;
 pub use run::run;
+pub use shell::{Completions, Man};
 
 /// Carries out what a person typed.
 pub fn execute(arguments: Arguments) -> Result<(), Error> {
@@ -42,6 +46,9 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         #[cfg(unix)]
         Some(Command::Launch(launch)) => launch.run(),
         Some(Command::Convert(convert)) => convert.run(),
+        Some(Command::Doctor(doctor)) => doctor.run(),
+        Some(Command::Completions(completions)) => completions.run(),
+        Some(Command::Man(man)) => man.run(),
         None => {
             #[cfg(unix)]
             launch::end_with_launcher();

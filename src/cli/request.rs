@@ -10,6 +10,7 @@ use super::checkpoints::Checkpoints;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
 use crate::engine::{Cluster, Keeper, Watch, mesh};
+use crate::report::progress::Voice;
 
 /// A run that makes sense: what [`Arguments`] ask for, read and checked.
 #[derive(Debug, Clone)]
@@ -26,8 +27,8 @@ pub struct Request {
     pub out: PathBuf,
     /// What is printed on stdout.
     pub format: Format,
-    /// Whether progress is hidden even from a terminal.
-    pub quiet: bool,
+    /// How progress is told.
+    pub voice: Voice,
     /// How often there is a checkpoint.
     pub checkpoint: Checkpoints,
     /// Whether to go on from one.
@@ -70,6 +71,8 @@ impl Request {
             ..
         } = arguments;
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
+        let company = company.settings()?;
+        let log = LevelFilter::from(log);
         Ok(Self {
             cluster: Cluster {
                 workers: workers.unwrap_or_else(all_threads),
@@ -77,15 +80,19 @@ impl Request {
                 memory: memory.or_else(memory::share),
                 mesh: None,
             },
-            company: company.settings()?,
             data,
             out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),
             format: if json { Format::Json } else { Format::Table },
-            quiet,
+            // Of several processes the first alone speaks, and a log tells the same as lines would.
+            voice: match Voice::for_stderr(quiet || company.as_ref().is_some_and(|company| company.process > 0)) {
+                Voice::Lines if log >= LevelFilter::INFO => Voice::Silent,
+                voice => voice,
+            },
+            company,
             checkpoint,
             resume,
             set: what.assignments(),
-            log: log.into(),
+            log,
             timeline: trace,
             keeper: None,
             experiment,

@@ -1,22 +1,24 @@
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::cluster::{in_company, state_data};
 use super::nodes::NodeData;
 use super::{Error, Format, Request, links, nodes, signals};
 use crate::config::{Experiment, NodeTask};
-use crate::dataset::{Dataset, EdgeList, Edges};
+use crate::dataset::gauge::BYTES_READ;
+use crate::dataset::{Dataset, EdgeList, Edges, Source};
 use crate::engine::checkpoint::Interrupt;
 use crate::engine::mesh::Mesh;
 use crate::engine::worker_times;
-use crate::graph::{Graph, Import, Order};
+use crate::graph::{Graph, Import, Order, TILES_MADE};
 use crate::kernel::buffer::release_unused;
 use crate::report::memory;
 use crate::report::metrics::{Metrics, Seconds, Stage, WorkerFigures, merge};
 use crate::report::output::{Folder, ResultFile, Results};
+use crate::report::progress::{Bar, Voice};
 use crate::report::saved::prediction_files;
-use crate::report::table::Table;
+use crate::report::table::{Table, thousands};
 use crate::report::trace::{Timeline, listen};
 
 /// Loads, computes, evaluates, writes and prints; of several processes the first alone does the last two.
@@ -42,7 +44,7 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     let folder = folder.as_ref();
     let experiment = &request.experiment;
     let start = Instant::now();
-    let mut dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
+    let mut dataset = load(&experiment.dataset, request.data.as_deref(), experiment.seed, request.voice)?;
     // What reading left behind would stay in the way.
     release_unused();
     let (nodes, edges, seconds) = (dataset.graph.nodes(), dataset.graph.len(), start.elapsed().as_secs_f64());
@@ -56,6 +58,15 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
         }
         Some(task) => classify_nodes(request, task, folder, start, dataset),
     }
+}
+
+/// Makes or reads a dataset, for somebody to watch.
+pub(super) fn load(source: &Source, data: Option<&Path>, seed: u64, voice: Voice) -> Result<Dataset, Error> {
+    let bar = Bar::gauged(format!("load {source}"), voice, &BYTES_READ, true);
+    let dataset = source.load(data, seed)?;
+    let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.len());
+    bar.done(&format!("{} nodes, {} edges", thousands(nodes), thousands(edges)));
+    Ok(dataset)
 }
 
 /// Whether nodes may get other rows. A matrix of the user's own may name single nodes, so its graph stays as it is.
@@ -91,8 +102,8 @@ fn predict_links(
     let (edges, import) = (&dataset.graph, request.experiment.import);
     let graph = match request.experiment.matrix {
         // Each process looks at the tiles that it multiplies by.
-        None => unread_graph_of(edges, import, &dataset.name)?,
-        Some(_) => graph_of(edges, import, &dataset.name)?,
+        None => unread_graph_of(edges, import, &dataset.name, request.voice)?,
+        Some(_) => graph_of(edges, import, &dataset.name, request.voice)?,
     };
     let mut clock = Clock::new(start);
     let mut first = None;
@@ -120,7 +131,7 @@ fn classify_nodes(
     start: Instant,
     dataset: Dataset,
 ) -> Result<(), Error> {
-    let data = NodeData::new(dataset, request.experiment.import, task)?;
+    let data = NodeData::new(dataset, request.experiment.import, task, request.voice)?;
     let mut clock = Clock::new(start);
     let mut first = None;
     let mut runs = Vec::new();
@@ -197,23 +208,27 @@ fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: C
 }
 
 /// The graph of some edges, for somebody who uses all of its tiles.
-pub(super) fn graph_of(edges: &Edges, import: Import, dataset: &str) -> Result<Graph, Error> {
-    let graph = unread_graph_of(edges, import, dataset)?;
+pub(super) fn graph_of(edges: &Edges, import: Import, dataset: &str, voice: Voice) -> Result<Graph, Error> {
+    let graph = unread_graph_of(edges, import, dataset, voice)?;
     graph.ready()?;
     Ok(graph)
 }
 
 /// The graph of some edges: as a store has it, where its tiles are looked at by whoever uses them, or made of the list.
-fn unread_graph_of(edges: &Edges, import: Import, dataset: &str) -> Result<Graph, Error> {
+fn unread_graph_of(edges: &Edges, import: Import, dataset: &str, voice: Voice) -> Result<Graph, Error> {
     match Graph::stored(edges, import)? {
         Some(graph) => Ok(graph),
-        None => graph_of_list(edges.list()?, import, dataset),
+        None => graph_of_list(edges.list()?, import, dataset, voice),
     }
 }
 
 /// The graph of a list of edges.
-pub(super) fn graph_of_list(edges: &EdgeList, import: Import, dataset: &str) -> Result<Graph, Error> {
-    Graph::from_edges(edges, import).map_err(|source| Error::Graph { dataset: dataset.to_owned(), source })
+pub(super) fn graph_of_list(edges: &EdgeList, import: Import, dataset: &str, voice: Voice) -> Result<Graph, Error> {
+    let bar = Bar::gauged("import", voice, &TILES_MADE, false);
+    let graph =
+        Graph::from_edges(edges, import).map_err(|source| Error::Graph { dataset: dataset.to_owned(), source })?;
+    bar.done("");
+    Ok(graph)
 }
 
 /// Prints the figures.

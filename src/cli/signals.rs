@@ -9,6 +9,7 @@ use super::error::{self, Error};
 use super::{Request, cluster};
 use crate::engine::checkpoint::Interrupt;
 use crate::engine::mesh::{Mesh, MeshError};
+use crate::report::progress::close;
 
 /// What the other processes are told.
 const REASON: &str = "interrupted";
@@ -44,11 +45,39 @@ pub(super) fn is_cause_of(error: &MeshError) -> bool {
     matches!(error, MeshError::Blamed { reason, .. } if reason == REASON)
 }
 
+/// Has a command that keeps nothing end on the spot when it is asked to, once it has cleaned up.
+pub(super) fn end_at_once(words: &'static str, clean_up: impl Fn() + Send + 'static) {
+    #[cfg(unix)]
+    {
+        use signal_hook::consts::{SIGINT, SIGTERM};
+        use signal_hook::iterator::Signals;
+
+        // Without it signals end the command as they always did.
+        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
+        let wait = move || {
+            if signals.forever().next().is_some() {
+                clean_up();
+                error::note(words);
+                exit();
+            }
+        };
+        let _ = std::thread::Builder::new().name("signals".into()).spawn(wait);
+    }
+    #[cfg(not(unix))]
+    let _ = (words, clean_up);
+}
+
 /// Ends this process because it, or another one, was asked to end.
 pub(super) fn end() -> ! {
     if let Some(run) = RUN.get() {
         error::print(&run.request.interrupted());
     }
+    exit()
+}
+
+/// Nothing is left on the screen.
+fn exit() -> ! {
+    close();
     std::process::exit(Error::INTERRUPTED.into())
 }
 

@@ -65,7 +65,8 @@ impl fmt::Display for Hint {
 pub enum ConfigError {
     /// No shipped config has this name.
     #[error(
-        "no shipped config is called `{name}`: shipped are {}; for a file of your own give its path, such as ./{name}.toml",
+        "no shipped config is called `{name}`{}: shipped are {}; for a file of your own give its path, such as ./{name}.toml",
+        shipped::nearest(name).map_or_else(String::new, |nearest| format!(" (did you mean `{nearest}`?)")),
         shipped::names()
     )]
     UnknownName {

@@ -357,7 +357,7 @@ fn siblings(table: &str) -> Vec<&'static str> {
 }
 
 /// The closest of `known`, if a third of the letters are right to guess from.
-fn nearest(word: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(super) fn nearest(word: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let limit = (word.chars().count() / 3).max(1);
     known
         .map(|name| (strsim::damerau_levenshtein(word, name), name))

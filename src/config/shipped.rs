@@ -48,6 +48,11 @@ pub fn names() -> String {
     SHIPPED.iter().map(|config| format!("`{}`", config.name)).collect::<Vec<_>>().join(", ")
 }
 
+/// The name that was probably meant.
+pub(super) fn nearest(word: &str) -> Option<&'static str> {
+    super::keys::nearest(&word.to_lowercase().replace('_', "-"), SHIPPED.iter().map(|config| config.name))
+}
+
 /// Whether `config` is meant as a name: it has no folder in front and does not end in `.toml`.
 pub(super) fn is_name(config: &Path) -> bool {
     config.file_name() == Some(config.as_os_str()) && config.extension() != Some(OsStr::new("toml"))
@@ -62,6 +67,13 @@ pub(super) fn hint(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_understood() {
+        assert_eq!(nearest("dem0"), Some("demo"));
+        assert_eq!(nearest("cora_dropuot"), Some("cora-dropout"));
+        assert_eq!(nearest("something"), None);
+    }
 
     #[test]
     fn names_and_paths_are_told_apart() {

@@ -8,6 +8,7 @@ pub mod demo;
 mod edges;
 pub mod fetch;
 pub mod format;
+pub mod gauge;
 mod holdout;
 mod ids;
 mod nodes;

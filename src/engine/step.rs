@@ -13,7 +13,7 @@ use super::stored::{load, stored_rows};
 use super::tree::{Combine, Tree};
 use crate::kernel::panel::{Panel, PanelMut, stride};
 use crate::kernel::{Buffer, columns, elementwise, gemm};
-use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, Piece, Step, Term, Value};
+use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, Piece, Side, Step, Term, Value};
 
 /// What the steps of a worker share.
 pub(super) struct Context {
@@ -100,7 +100,9 @@ pub(super) enum Access {
 /// What a step reads, and how.
 pub(super) fn reads(step: &Step) -> Vec<(Value, Access)> {
     let mut reads: Vec<(Value, Access)> = match &step.action {
-        Action::Sparse { input, .. } | Action::Dense { input, .. } => vec![(*input, Access::Whole)],
+        Action::Sparse { input, .. } | Action::Dense { input, .. } | Action::Own { input, .. } => {
+            vec![(*input, Access::Whole)]
+        }
         Action::Project { input, .. } | Action::ColumnSums { input } => vec![(*input, Access::Local)],
         Action::Spread { input, .. } | Action::RankOne { input, .. } => vec![(*input, Access::Reduced)],
         // A sum of nothing still has to be told how many columns it has.
@@ -183,6 +185,21 @@ pub(super) fn compute(
             let g = Panel::new(x.total_rows, x.cols, together(&rows, joined));
             context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
                 gemm::dense_multiply(stored_rows(matrix, *mask, rows.clone(), masked), g, out.reborrow());
+                finish(epilogue, &inputs, rows, out);
+                Ok(())
+            })?
+        }
+        Action::Own { map, side, input, epilogue, .. } => {
+            let x = inputs.whole(*input);
+            let (rows, joined) = (x.rows(), &mut *context.joined.borrow_mut());
+            let g = Panel::new(x.total_rows, x.cols, together(&rows, joined));
+            context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
+                // A recycled buffer holds anything.
+                out.data_mut().fill(0.0);
+                match side {
+                    Side::Plain => map.apply(rows.clone(), g, out.reborrow()),
+                    Side::Transposed => map.apply_transposed(rows.clone(), g, out.reborrow()),
+                }
                 finish(epilogue, &inputs, rows, out);
                 Ok(())
             })?

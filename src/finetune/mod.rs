@@ -11,4 +11,4 @@ mod tune;
 
 pub use adam::Adam;
 pub use kernel::{Kernel, MOST_SPREAD, POWERS};
-pub use tune::{Options, Progress, TuneError, Tuned, tune};
+pub use tune::{Options, Progress, TuneError, TuneProgress, Tuned, tune};

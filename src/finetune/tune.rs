@@ -48,8 +48,21 @@ pub struct Tuned {
     pub loss: f64,
 }
 
-/// Called on the first worker: batches done, of how many, and the loss of the last.
-pub type Progress = dyn Fn(usize, usize, f64) + Send + Sync;
+/// How far training is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TuneProgress {
+    /// Batches done.
+    pub batch: usize,
+    /// Batches in all.
+    pub batches: usize,
+    /// The loss of the last.
+    pub loss: f64,
+    /// The kernel so far.
+    pub kernel: Kernel,
+}
+
+/// Called on the first worker after every batch.
+pub type Progress = dyn Fn(&TuneProgress) + Send + Sync;
 
 /// Why training failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -109,7 +122,7 @@ impl Answer for Tuned {
 
 impl Default for Watch<Progress> {
     fn default() -> Self {
-        Self::new(Arc::new(|_, _, _| ()))
+        Self::new(Arc::new(|_| ()))
     }
 }
 
@@ -166,7 +179,8 @@ impl Trainer<'_> {
                 }
                 training.batches += 1;
                 if session.worker() == 0 {
-                    progress(training.batches, total, loss);
+                    let kernel = training.kernel;
+                    progress(&TuneProgress { batch: training.batches, batches: total, loss, kernel });
                 }
             }
         }

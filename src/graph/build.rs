@@ -13,7 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::buckets::{Buckets, Packed, Packing};
 use super::cells::{Key, Sorter};
 use super::{GraphError, Tiling, parallel};
+use crate::dataset::gauge::Gauge;
 use crate::kernel::tile::Tile;
+
+/// Tiles of sparse matrices that were made of entries.
+pub static TILES_MADE: Gauge = Gauge::new();
 
 /// What becomes of entries at the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -156,12 +160,14 @@ fn build_as<P: Packed, K: Key>(entries: impl Entries, packing: Packing, frame: F
     let buckets = parallel::parts(entries.units(), threads, fill);
     drop(entries);
     let start = || Sorter::<K>::new(cols, width);
+    TILES_MADE.expect(tiling.count() as u64);
     let tiles = parallel::singly(tiling.count(), threads, start, |sorter, tile| {
         let range = tiling.range(tile);
         let parts: Vec<_> = buckets.iter().map(|buckets| buckets.tile(tile)).collect();
         let sorted = sorter.sort(&parts, packing, range.start, range.len(), duplicates)?;
         let tile =
             Tile::new(range.len(), cols, width, sorted.parts).map_err(|source| GraphError::Tile { tile, source })?;
+        TILES_MADE.advance(1);
         Ok((tile, sorted.merged_on_diagonal, sorted.merged_off_diagonal))
     });
     let mut built = Built { tiles: Vec::with_capacity(tiling.count()), ..Built::default() };

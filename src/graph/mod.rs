@@ -21,7 +21,7 @@ mod store;
 mod tiling;
 
 pub use adjacency::{Graph, Import, ImportReport, SelfLoops};
-pub use build::Duplicates;
+pub use build::{Duplicates, TILES_MADE};
 pub use error::GraphError;
 pub use neighbours::Neighbours;
 pub use order::Order;

@@ -74,6 +74,7 @@ fn write_kind(matrix: &Matrix, f: &mut Formatter<'_>) -> fmt::Result {
     match matrix.kind() {
         Kind::Dense { name, mask: Some(_), .. } => write!(f, "dropout({name})"),
         Kind::Sparse { name, .. } | Kind::Dense { name, .. } | Kind::Diagonal { name, .. } => f.write_str(name),
+        Kind::Own { name, .. } => f.write_str(name),
         Kind::Identity => f.write_str("I"),
         Kind::Ones => f.write_str("J"),
         Kind::Zero => f.write_str("0"),

@@ -28,6 +28,7 @@ mod display;
 mod entries;
 mod error;
 mod operators;
+mod own;
 mod replace;
 mod size;
 pub mod text;
@@ -42,6 +43,7 @@ use crate::kernel::Mask;
 pub use dense::Dense;
 pub use entries::Entries;
 pub use error::MatrixError;
+pub use own::LinearMap;
 
 /// Rows and columns of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,6 +113,13 @@ pub enum Kind {
         name: Arc<str>,
         /// Its entries.
         values: Entries,
+    },
+    /// A linear map of the user's own.
+    Own {
+        /// What it is called.
+        name: Arc<str>,
+        /// What it does.
+        map: Arc<dyn LinearMap>,
     },
     /// Ones on the diagonal; square.
     Identity,

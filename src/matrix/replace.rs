@@ -19,7 +19,7 @@ impl Matrix {
             | Kind::Columns(inner, _)
             | Kind::Polynomial { base: inner, .. } => f(inner),
             Kind::Beside(parts) | Kind::Stacked(parts) => parts.iter().for_each(f),
-            Kind::Sparse { .. } | Kind::Dense { .. } | Kind::Diagonal { .. } => {}
+            Kind::Sparse { .. } | Kind::Dense { .. } | Kind::Diagonal { .. } | Kind::Own { .. } => {}
             Kind::Identity | Kind::Ones | Kind::Zero => {}
         }
     }

@@ -18,7 +18,7 @@ fn products(matrix: &Matrix, known: &mut HashMap<usize, u64>) -> u64 {
     }
     let mut of = |inner: &Matrix| products(inner, known);
     let count = match matrix.kind() {
-        Kind::Sparse { .. } | Kind::Dense { .. } | Kind::Ones => 1,
+        Kind::Sparse { .. } | Kind::Dense { .. } | Kind::Own { .. } | Kind::Ones => 1,
         Kind::Diagonal { .. } | Kind::Identity | Kind::Zero => 0,
         Kind::Sum(left, right) | Kind::Difference(left, right) | Kind::Product(left, right) => {
             of(left).saturating_add(of(right))

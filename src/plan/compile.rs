@@ -129,6 +129,11 @@ impl Compiler {
                 };
                 vec![Term::plain(value)]
             }
+            Kind::Own { name, map } => {
+                let name = if side == Side::Plain { name.to_string() } else { format!("{name}ᵀ") };
+                let (map, input, epilogue) = (map.clone(), self.applied(x, columns), Epilogue::default());
+                vec![Term::plain(self.push(rows, Action::Own { name, map, side, input, epilogue }))]
+            }
             Kind::Ones => {
                 let input = self.applied(x, columns);
                 let sums = self.make(Made::ColumnSums(input), Vec::new(), 1, || Action::ColumnSums { input });

@@ -82,6 +82,7 @@ impl Program {
             Action::Dense { matrix, .. } | Action::Project { matrix, .. } => {
                 (2 * matrix.bytes() / size_of::<f32>() as u64 * columns, matrix.bytes())
             }
+            Action::Own { map, .. } => (map.flops() * columns, map.bytes()),
             Action::ColumnSums { input } => (self.rows(*input) as u64 * columns, 0),
             Action::Combine { terms, .. } => (2 * terms.len() as u64 * rows * columns, 0),
             Action::Stored { source, .. } => (0, source.bytes()),

@@ -24,6 +24,7 @@ impl Action {
             Action::Sparse { role: SparseRole::Gather, .. } => "gather",
             Action::Sparse { role: SparseRole::Scatter, .. } => "scatter",
             Action::Dense { .. } => "gemm",
+            Action::Own { .. } => "own",
             Action::Project { .. } => "project",
             Action::ColumnSums { .. } => "column-sums",
             Action::Spread { .. } => "spread",
@@ -52,7 +53,9 @@ impl Action {
                 let right = right.as_ref().map_or(String::new(), |right| format!("{}·", right.name));
                 write!(text, "{name}·{right}{}", spell(*input))
             }
-            Action::Dense { name, input, .. } | Action::Project { name, input, .. } => {
+            Action::Dense { name, input, .. }
+            | Action::Own { name, input, .. }
+            | Action::Project { name, input, .. } => {
                 write!(text, "{name}·{}", spell(*input))
             }
             Action::ColumnSums { input } => write!(text, "1ᵀ·{}", spell(*input)),

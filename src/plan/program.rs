@@ -1,10 +1,11 @@
 //! The program: values, and the steps that make them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::graph::Sparse;
 use crate::kernel::Mask;
-use crate::matrix::{Dense, Entries, Matrix, Shape};
+use crate::matrix::{Dense, Entries, LinearMap, Matrix, Shape};
 
 /// A panel that a program reads or makes. Value 0 is its input; step `i` makes value `i + 1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -133,7 +134,7 @@ pub struct Piece {
 }
 
 /// What a step does.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum Action {
     /// `matrix · right · input`, sparse.
@@ -159,6 +160,19 @@ pub enum Action {
         matrix: Arc<Dense>,
         /// What is dropped of it.
         mask: Option<Mask>,
+        /// What is multiplied.
+        input: Value,
+        /// What happens before it is written.
+        epilogue: Epilogue,
+    },
+    /// `map · input`, or the transpose of the map, by code of the user's own.
+    Own {
+        /// What the matrix is called.
+        name: String,
+        /// What it does.
+        map: Arc<dyn LinearMap>,
+        /// Whether it is transposed.
+        side: Side,
         /// What is multiplied.
         input: Value,
         /// What happens before it is written.
@@ -236,6 +250,12 @@ pub enum Source {
     Identity,
 }
 
+impl fmt::Debug for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb(), self.formula(&|value| value.to_string()))
+    }
+}
+
 impl Action {
     /// The values that the step reads, each once.
     pub fn inputs(&self) -> Vec<Value> {
@@ -250,6 +270,7 @@ impl Action {
         let values: Vec<Value> = match self {
             Action::Sparse { input, .. }
             | Action::Dense { input, .. }
+            | Action::Own { input, .. }
             | Action::Project { input, .. }
             | Action::ColumnSums { input }
             | Action::Spread { input, .. }
@@ -278,6 +299,7 @@ impl Action {
         match self {
             Action::Sparse { epilogue, .. }
             | Action::Dense { epilogue, .. }
+            | Action::Own { epilogue, .. }
             | Action::Spread { epilogue, .. }
             | Action::RankOne { epilogue, .. } => Some(epilogue),
             _ => None,
@@ -304,6 +326,7 @@ impl Action {
         match self {
             Action::Sparse { epilogue, .. }
             | Action::Dense { epilogue, .. }
+            | Action::Own { epilogue, .. }
             | Action::Spread { epilogue, .. }
             | Action::RankOne { epilogue, .. } => Some(epilogue),
             _ => None,
@@ -320,6 +343,7 @@ impl Action {
         match self {
             Action::Sparse { input, .. }
             | Action::Dense { input, .. }
+            | Action::Own { input, .. }
             | Action::Project { input, .. }
             | Action::ColumnSums { input }
             | Action::Spread { input, .. }

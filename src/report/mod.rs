@@ -1,7 +1,7 @@
 //! What a person sees: the table and the files of a run, and its progress while it runs.
 
 pub mod catalog;
-pub mod download;
+pub mod doctor;
 pub mod explain;
 pub mod memory;
 pub mod metrics;

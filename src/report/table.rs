@@ -136,7 +136,8 @@ pub fn predictions(
     text
 }
 
-pub(super) fn thousands(number: impl fmt::Display) -> String {
+/// A number with a comma between thousands.
+pub fn thousands(number: impl fmt::Display) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -14,6 +14,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::{Registry, filter, fmt as lines};
 
+use super::progress::above;
 use crate::engine::trace::TARGET;
 
 /// How often the file is brought up to date, so that a run that dies leaves what it did until then.
@@ -22,11 +23,24 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// Listens to everything that happens from now on in this process. Lines go to stderr; the file is finished by
 /// [`Timeline::finish`].
 pub fn listen(level: LevelFilter, timeline: Option<&Timeline>) {
-    let lines = lines::layer().with_writer(io::stderr).with_ansi(false).with_target(false).with_filter(level);
+    let lines = lines::layer().with_writer(|| Above).with_ansi(false).with_target(false).with_filter(level);
     let only_workers = filter::filter_fn(|event| event.target() == TARGET);
     let file = timeline.map(|timeline| Chrome(timeline.clone()).with_filter(only_workers));
     // Who listens already goes on.
     let _ = tracing::subscriber::set_global_default(Registry::default().with(lines).with(file));
+}
+
+/// Writes whole lines to stderr, above a bar if there is one.
+struct Above;
+
+impl Write for Above {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        above(|| io::stderr().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }
 
 /// A file in the format of Chrome's tracing, which <https://ui.perfetto.dev> opens: one line an event.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::answer::{Results, assert_same_results, results};
-use support::{data, folder, names, write_config};
+use support::{data, folder, names, said, write_config};
 
 /// What a run that is over has left behind.
 fn results_of(folder: &Path) -> Results {
@@ -33,7 +33,7 @@ impl Run {
         Self(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Waits for its end, for a minute at most; what it said on stderr.
+    /// Waits for its end, for a minute at most; what it said on stderr beside progress.
     fn end(mut self) -> (ExitStatus, String) {
         let deadline = Instant::now() + Duration::from_secs(60);
         let status = loop {
@@ -43,9 +43,9 @@ impl Run {
             }
             sleep(Duration::from_millis(2));
         };
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut self.0.stderr.take().unwrap(), &mut said).unwrap();
-        (status, said)
+        let mut stderr = String::new();
+        std::io::Read::read_to_string(&mut self.0.stderr.take().unwrap(), &mut stderr).unwrap();
+        (status, said(&stderr))
     }
 
     #[track_caller]

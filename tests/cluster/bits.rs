@@ -26,6 +26,27 @@ fn same_bits(config: &str, more: &[&str]) {
     }
 }
 
+/// Of several processes the first alone tells how far they are.
+#[test]
+fn progress_is_told_once() {
+    let folder = folder();
+    let launch = |more: &[&str]| {
+        let mut program = program(folder.path());
+        program.args(["launch", "-n", "2", "--workers", "1", "--out", "told"]).args(more);
+        let end = Process::start(program).end();
+        end.assert(0, &[]);
+        assert_eq!(end.stderr, "");
+        end.progress
+    };
+    let told = launch(&[]);
+    assert!(told.lines().all(|line| line.starts_with("[0] [")), "{told}");
+    for stage in ["load demo", "import", "embedding"] {
+        let of_stage = |line: &&str| line.contains(&format!(" s] {stage}"));
+        assert_eq!(told.lines().filter(of_stage).count(), 2, "{stage} begins and ends in {told}");
+    }
+    assert_eq!(launch(&["--quiet"]), "");
+}
+
 #[test]
 fn the_demo() {
     same_bits("demo", &[]);

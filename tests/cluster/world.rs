@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::support::answer::{assert_same_results, results};
-use crate::support::folder;
+use crate::support::{folder, is_progress, said};
 
 /// A run that takes some seconds, so that something can happen meanwhile.
 pub const LONG: &[&str] = &["--workers=1", "--set=dataset=rmat-15", "--set=seeds=200"];
@@ -50,7 +50,9 @@ pub struct Process {
 pub struct End {
     pub code: Option<i32>,
     pub stdout: String,
+    /// Beside progress.
     pub stderr: String,
+    pub progress: String,
     /// Since it was waited for.
     pub after: Duration,
 }
@@ -96,7 +98,8 @@ impl Process {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
         self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        End { code, stdout, stderr, after }
+        let progress = stderr.split_inclusive('\n').filter(|line| is_progress(line)).collect();
+        End { code, stdout, stderr: said(&stderr), progress, after }
     }
 }
 

@@ -32,23 +32,23 @@ const DEFAULT_PORT: u16 = 7461;
 #[command(next_help_heading = "Several processes")]
 pub struct ClusterArguments {
     /// Run as one process of several: a file with the address of each, one host:port a line
-    #[arg(long, value_name = "FILE", requires = "process", conflicts_with = "cluster")]
+    #[arg(long, value_name = "FILE", requires = "process", conflicts_with = "cluster", hide_short_help = true)]
     pub hosts: Option<PathBuf>,
 
     /// Which line of the file of hosts is this process, from 0. Process 0 alone writes and prints results
-    #[arg(long, value_name = "I", requires = "hosts")]
+    #[arg(long, value_name = "I", requires = "hosts", hide_short_help = true)]
     pub process: Option<usize>,
 
     /// Run as one process of several, which a scheduler tells of each other
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     pub cluster: Option<Scheduler>,
 
     /// The first port to listen on, with --cluster
-    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub port: u16,
 
     /// A file with the secret that all processes share [default: $ISVD_CLUSTER_SECRET]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub secret_file: Option<PathBuf>,
 
     /// What is encrypted
@@ -56,15 +56,15 @@ pub struct ClusterArguments {
     pub tls: TlsArguments,
 
     /// Listen beyond this machine without a secret
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub insecure: bool,
 
     /// How long another process may be silent before the run ends
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=86_400), hide_short_help = true)]
     pub peer_timeout: u64,
 
     /// How long to wait for the other processes at the start
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400), hide_short_help = true)]
     pub connect_timeout: u64,
 }
 

@@ -13,15 +13,15 @@ use crate::engine::mesh::{Tls, TlsError};
 #[derive(Debug, Clone, Args)]
 pub struct TlsArguments {
     /// Encrypt all that processes say: the certificate of this one, for the name isvd-dist (PEM)
-    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "tls_ca"])]
+    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "tls_ca"], hide_short_help = true)]
     pub tls_cert: Option<PathBuf>,
 
     /// The private key of the certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", hide_short_help = true)]
     pub tls_key: Option<PathBuf>,
 
     /// The certificate of the authority that signs those of all processes (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", hide_short_help = true)]
     pub tls_ca: Option<PathBuf>,
 }
 

@@ -10,11 +10,12 @@ use clap::{Args, ValueEnum};
 
 use super::arguments::{What, worker_count};
 use super::request::{all_threads, data_folder};
-use super::{Error, memory, print_text};
+use super::{Error, memory, print_text, signals};
 use crate::engine::{Cluster, measure_rates};
 use crate::plan::cost::{Machine, Rates};
 use crate::plan::{Drawing, Program};
 use crate::report::explain::{Explanation, KindPlan, StagePlan};
+use crate::report::progress::Voice;
 use stage::{Planned, plan_stage};
 use subjects::{Sizes, Subjects};
 
@@ -57,6 +58,10 @@ pub struct Explain {
     /// Print everything as JSON
     #[arg(long, conflicts_with = "graph")]
     pub json: bool,
+
+    /// Show no progress
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// In which language a plan is drawn.
@@ -77,13 +82,15 @@ Examples:
 impl Explain {
     /// Plans, and prints the plan.
     pub fn run(&self) -> Result<(), Error> {
+        signals::end_at_once("interrupted", || ());
         let experiment = self.what.experiment()?;
+        let voice = Voice::for_stderr(self.quiet);
         let workers = self.workers.unwrap_or_else(all_threads);
         let limit = self.memory.or_else(memory::share);
         let cluster = Cluster { memory: limit, ..Cluster::threads(workers) };
         let subjects = match self.sizes.given()? {
             Some(sizes) => Subjects::of_sizes(&experiment, &sizes)?,
-            None => Subjects::of_data(&experiment, data_folder(self.what.data.clone())?.as_deref(), cluster)?,
+            None => Subjects::of_data(&experiment, data_folder(self.what.data.clone())?.as_deref(), cluster, voice)?,
         };
         let plan = |machine: &Machine| {
             let stages = subjects.stages.iter();

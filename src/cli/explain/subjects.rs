@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::Error;
 use crate::cli::nodes::NodeData;
-use crate::cli::run::{graph_of, renumber};
+use crate::cli::run::{graph_of, load, renumber};
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::Dataset;
 use crate::engine::Cluster;
@@ -19,6 +19,7 @@ use crate::model::features::{FeatureError, center, with_embedding};
 use crate::model::named::Named;
 use crate::model::propagation::Propagation;
 use crate::report::metrics::{CLASSIFIER, EMBEDDING, FEATURES};
+use crate::report::progress::Voice;
 use crate::svd;
 
 /// The size of a graph that is not at hand.
@@ -99,17 +100,22 @@ impl Subject {
 
 impl Subjects {
     /// Over the data of the experiment.
-    pub(super) fn of_data(experiment: &Experiment, data: Option<&Path>, cluster: Cluster) -> Result<Self, Error> {
-        let mut dataset = experiment.dataset.load(data, experiment.seed)?;
+    pub(super) fn of_data(
+        experiment: &Experiment,
+        data: Option<&Path>,
+        cluster: Cluster,
+        voice: Voice,
+    ) -> Result<Self, Error> {
+        let mut dataset = load(&experiment.dataset, data, experiment.seed, voice)?;
         renumber(experiment, &mut dataset)?;
         let (name, nodes, edges) = (dataset.name.clone(), dataset.graph.nodes(), dataset.graph.len());
         let (data_bytes, stages) = match &experiment.nodes {
             None => {
-                let graph = graph_of(&dataset.graph, experiment.import, &dataset.name)?;
+                let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, voice)?;
                 (dataset.bytes(), vec![link_stage(experiment, &graph, &dataset, cluster)?])
             }
             Some(task) => {
-                let data = NodeData::new(dataset, experiment.import, task)?;
+                let data = NodeData::new(dataset, experiment.import, task, voice)?;
                 let learn = data.learn(task.learn_from);
                 let stages = NodeStages {
                     experiment,

@@ -25,6 +25,7 @@ const ON_RESTART: &[&str] = &["--resume"];
 
 /// Runs an experiment on several processes of this machine.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Launch {
     /// How many processes
     #[arg(short = 'n', long, value_name = "N", default_value_t = 2)]
@@ -39,6 +40,11 @@ pub struct Launch {
     #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  isvd-dist launch -n 3 --workers 1 --config demo
+  isvd-dist launch -n 2 --restarts 3 --config links --set data.path=edges.txt --out results";
 
 impl Launch {
     /// Starts the processes, waits for them, and fails as they did.

@@ -9,6 +9,7 @@ use crate::matrix::Matrix;
 use crate::model::classifier::ClassifierError;
 use crate::model::features;
 use crate::model::propagation::Propagation;
+use crate::report::progress::Voice;
 
 /// A dataset of nodes with features, labels and a split.
 pub struct NodeData {
@@ -24,7 +25,7 @@ pub struct NodeData {
 
 impl NodeData {
     /// Checks a dataset and builds its graphs. An edge counts in both directions.
-    pub fn new(mut dataset: Dataset, import: Import, task: &NodeTask) -> Result<Self, Error> {
+    pub fn new(mut dataset: Dataset, import: Import, task: &NodeTask, voice: Voice) -> Result<Self, Error> {
         check_nodes(&dataset)
             .map_err(|source| Error::Nodes { dataset: dataset.name.clone(), source: Box::new(source) })?;
         dataset.graph.forget_direction();
@@ -33,12 +34,12 @@ impl NodeData {
             [&mut split.train, &mut split.valid, &mut split.test].into_iter().for_each(|part| part.sort_unstable());
         }
         let without_loops = Import { self_loops: SelfLoops::Drop, ..import };
-        let graph = graph_of(&dataset.graph, without_loops, &dataset.name)?;
+        let graph = graph_of(&dataset.graph, without_loops, &dataset.name, voice)?;
         let propagation = Propagation::new(&graph).map_err(ClassifierError::from)?;
         let graph = match task.embedding {
             false => None,
             true if import == without_loops => Some(graph),
-            true => Some(graph_of(&dataset.graph, import, &dataset.name)?),
+            true => Some(graph_of(&dataset.graph, import, &dataset.name, voice)?),
         };
         let features = features::of_dataset(&dataset)
             .map_err(|source| Error::Features { dataset: dataset.name.clone(), source: Box::new(source) })?;

@@ -124,8 +124,9 @@ impl Runner<'_> {
         }
         if let Some(options) = &self.task.components {
             let start = Instant::now();
-            let bar = Bar::new(FEATURES, self.request.quiet);
+            let bar = Bar::new(FEATURES, self.request.voice);
             let reduced = reduce(&features, options, cluster, self.request.watch(bar.callback())).map_err(failed)?;
+            bar.done("");
             let decomposition = Decomposition {
                 rank: reduced.reduction.directions.columns(),
                 operator_columns: reduced.operator_columns,
@@ -152,7 +153,7 @@ impl Runner<'_> {
     ) -> Result<Dense, Error> {
         let start = Instant::now();
         let (cluster, classes) = (self.request.cluster, self.data.dataset.classes.len());
-        let bar = Bar::new(name, self.request.quiet);
+        let bar = Bar::new(name, self.request.voice);
         let examples = match examples {
             Some(examples) => examples,
             None => {
@@ -163,6 +164,7 @@ impl Runner<'_> {
             }
         };
         let fitted = fit(examples, options, cluster, self.request.watch(bar.callback()))?;
+        bar.done("");
         let Fitted { weights, singular_values, relative_residuals, iterations, operator_columns } = fitted;
         let decomposition = Decomposition {
             rank: singular_values.len(),
@@ -198,9 +200,10 @@ impl Runner<'_> {
         let learn = self.data.learn(from);
         let nodes = self.nodes(features, &learn);
         let problem = Arc::new(problem(&nodes, self.data.split().valid.clone(), self.request.cluster)?);
-        let bar = Bar::new(FINETUNE, self.request.quiet);
+        let bar = Bar::new(FINETUNE, self.request.voice);
         let watch = self.request.watch(bar.epoch_callback());
         let trained = network::train(problem, network, options, self.request.cluster, watch)?;
+        bar.done("");
         let figures = NetworkFigures {
             parameters: trained.network.parameters().len(),
             kept_epoch: trained.best_epoch,

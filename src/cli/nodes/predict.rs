@@ -9,7 +9,8 @@ use super::apply::{Nodes, ready_features, scores};
 use crate::cli::Error;
 use crate::cli::arguments::worker_count;
 use crate::cli::request::{all_threads, data_folder};
-use crate::cli::run::{graph_of, print};
+use crate::cli::run::{graph_of, load, print};
+use crate::cli::signals;
 use crate::config::Experiment;
 use crate::dataset::format::EdgeOptions;
 use crate::dataset::{Dataset, EdgeFile, Holdout, NodeFiles, NodeSplitFrom, Source, UNLABELLED};
@@ -19,11 +20,13 @@ use crate::model::classifier::{ClassifierError, probabilities};
 use crate::model::features::of_dataset;
 use crate::model::propagation::Propagation;
 use crate::report::output::{Folder, IDS, ResultFile};
+use crate::report::progress::Voice;
 use crate::report::saved::{PREDICTIONS, SavedModel, prediction_files};
 use crate::report::table::predictions;
 
 /// Apply a trained classifier: writes the class and the probabilities of every node
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Predict {
     /// The --out folder of the run that trained it
     #[arg(long, value_name = "DIR")]
@@ -52,7 +55,16 @@ pub struct Predict {
     /// How many worker threads compute [default: all threads]. The results do not depend on it
     #[arg(long, value_name = "N", value_parser = worker_count())]
     pub workers: Option<usize>,
+
+    /// Show no progress
+    #[arg(long)]
+    pub quiet: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  isvd-dist predict --model results
+  isvd-dist predict --model results --graph new-edges.txt --features new.npy --out new";
 
 /// Nodes to predict, and those whose labels are known.
 struct Loaded {
@@ -62,8 +74,13 @@ struct Loaded {
 }
 
 impl Predict {
+    fn voice(&self) -> Voice {
+        Voice::for_stderr(self.quiet)
+    }
+
     /// Loads, scores, writes and prints.
     pub fn run(&self) -> Result<(), Error> {
+        signals::end_at_once("interrupted: nothing was written", || ());
         let out = self.out.clone().unwrap_or_else(|| self.model.join("predictions"));
         let model = SavedModel::load(&self.model)?;
         let folder = Folder::prepare(&out)?;
@@ -73,7 +90,8 @@ impl Predict {
             Some(graph) => self.new_graph(&model, graph)?,
         };
         dataset.graph.forget_direction();
-        let graph = graph_of(&dataset.graph, Import { self_loops: SelfLoops::Drop, ..import }, &dataset.name)?;
+        let graph =
+            graph_of(&dataset.graph, Import { self_loops: SelfLoops::Drop, ..import }, &dataset.name, self.voice())?;
         let failed = |source| Error::Features { dataset: dataset.name.clone(), source: Box::new(source) };
         let cluster = Cluster::threads(self.workers.unwrap_or_else(all_threads));
         let features = of_dataset(&dataset).map_err(failed)?;
@@ -95,7 +113,8 @@ impl Predict {
     fn same_graph(&self, model: &SavedModel) -> Result<Loaded, Error> {
         let config = &model.recipe.config;
         let experiment = trained_by(model)?;
-        let mut dataset = experiment.dataset.load(data_folder(self.data.clone())?.as_deref(), config.data_seed)?;
+        let data = data_folder(self.data.clone())?;
+        let mut dataset = load(&experiment.dataset, data.as_deref(), config.data_seed, self.voice())?;
         if dataset.graph.nodes() != model.recipe.nodes {
             return Err(Error::OtherGraph { found: dataset.graph.nodes(), expected: model.recipe.nodes });
         }
@@ -124,7 +143,7 @@ impl Predict {
             holdout: Holdout::default(),
             nodes: Some(files),
         });
-        let mut dataset = source.load(None, model.recipe.config.data_seed)?;
+        let mut dataset = load(&source, None, model.recipe.config.data_seed, self.voice())?;
         let known = rename_classes(&mut dataset, &model.recipe.classes)?;
         Ok(Loaded { dataset, import: experiment.import, known })
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::array::{self, Array, ElementType};
 use super::error::{FormatError, excerpt};
 use super::rows::Pairs;
+use crate::dataset::gauge::Metered;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 const LONGEST_HEADER: usize = 1 << 20;
@@ -19,13 +20,14 @@ pub fn read_npy(path: &Path) -> Result<Array<'static>, FormatError> {
     read(&mut file, path)
 }
 
-fn open(path: &Path) -> Result<BufReader<File>, FormatError> {
+fn open(path: &Path) -> Result<BufReader<Metered<File>>, FormatError> {
     let failed = |source| FormatError::io(path, source);
     let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_dir() {
         return Err(FormatError::Folder { path: path.to_owned() });
     }
-    Ok(BufReader::with_capacity(1 << 20, file))
+    Ok(BufReader::with_capacity(1 << 20, Metered::new(file, metadata.len())))
 }
 
 /// Reads an array; memory grows with what is really there, not with what the header promises.

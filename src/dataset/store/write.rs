@@ -50,6 +50,11 @@ impl Writer {
         Ok(Self { target, folder, facts: Facts::default(), files: BTreeMap::new() })
     }
 
+    /// The folder that becomes the store.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Writes a file of pieces; returns what `write` does.
     pub fn file<T>(
         &mut self,

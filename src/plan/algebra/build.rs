@@ -84,6 +84,11 @@ impl Builder<'_> {
                 let input = self.plain(*input);
                 self.node(Letter::Dense { name, matrix, mask, is_transposed: false }, rows, vec![input])
             }
+            Action::Own { name, map, side, input, .. } => {
+                let (name, map, side) = (name.clone(), map.clone(), *side);
+                let input = self.plain(*input);
+                self.node(Letter::Own { name, map, side }, rows, vec![input])
+            }
             Action::Project { name, matrix, mask, input } => {
                 let (name, matrix, mask) = (name.clone(), matrix.clone(), *mask);
                 let input = self.plain(*input);

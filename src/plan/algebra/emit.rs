@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::words::Word;
 use super::{Algebra, Entry, Letter};
-use crate::plan::program::{Action, Diagonal, Epilogue, Piece, Program, Step, Term, Value};
+use crate::plan::program::{Action, Diagonal, Epilogue, Piece, Program, Side, Step, Term, Value};
 
 impl Algebra {
     /// The program of the nodes that the answer needs, with nothing fused.
@@ -89,6 +89,13 @@ impl Emitter<'_> {
                 let (role, name, matrix) = (*role, name.clone(), matrix.clone());
                 let (right, input) = self.scaled(&sum, matrix.cols());
                 self.push(rows, Action::Sparse { role, name, matrix, right, input, epilogue })
+            }
+            Letter::Own { name, map, side } => {
+                let (name, map, side) = (name.clone(), map.clone(), *side);
+                let shape = map.shape();
+                let columns = if side == Side::Plain { shape.columns } else { shape.rows };
+                let input = self.panel(&sum, columns);
+                self.push(rows, Action::Own { name, map, side, input, epilogue })
             }
             Letter::Dense { name, matrix, mask, is_transposed } => {
                 let (name, matrix, mask, is_transposed) = (name.clone(), matrix.clone(), *mask, *is_transposed);

@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 use super::compile::DiagonalProduct;
 use super::fuse::fuse;
-use super::program::{Program, SparseRole};
+use super::program::{Program, Side, SparseRole};
 use crate::graph::Sparse;
 use crate::kernel::Mask;
-use crate::matrix::Dense;
+use crate::matrix::{Dense, LinearMap};
 use words::{Word, Words};
 
 /// Longer programs are left as they are, so that planning takes bounded time.
@@ -85,6 +85,8 @@ enum Letter {
     Sparse { role: SparseRole, name: String, matrix: Arc<Sparse> },
     /// A stored matrix, known by where it is stored.
     Dense { name: String, matrix: Arc<Dense>, mask: Option<Mask>, is_transposed: bool },
+    /// A map of the user's own, known by where it is.
+    Own { name: String, map: Arc<dyn LinearMap>, side: Side },
 }
 
 impl Letter {
@@ -106,6 +108,9 @@ impl Letter {
                 Dense { matrix, mask, is_transposed, .. },
                 Dense { matrix: other, mask: other_mask, is_transposed: other_transposed, .. },
             ) => Arc::ptr_eq(matrix, other) && mask == other_mask && is_transposed == other_transposed,
+            (Own { map, side, .. }, Own { map: other, side: other_side, .. }) => {
+                std::ptr::addr_eq(Arc::as_ptr(map), Arc::as_ptr(other)) && side == other_side
+            }
             _ => false,
         }
     }

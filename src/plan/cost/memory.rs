@@ -45,6 +45,7 @@ pub fn bytes_of_leaves(programs: &[Arc<Program>]) -> (u64, u64) {
             | Action::Stored { source: Source::Dense { matrix, .. }, .. } => {
                 Some((Arc::as_ptr(matrix).addr(), matrix.bytes()))
             }
+            Action::Own { map, .. } => Some((Arc::as_ptr(map).addr(), map.bytes())),
             _ => None,
         };
         matrices += matrix.filter(|(address, _)| seen.insert(*address)).map_or(0, |(_, bytes)| bytes);
@@ -71,7 +72,9 @@ impl Program {
         // What every worker puts together for itself.
         let together = self.steps().iter().zip(&widths[1..]).map(|(step, &width)| match &step.action {
             Action::Sparse { matrix, .. } => joined_bytes(matrix, width, machine),
-            Action::Dense { input, .. } if machine.workers > 1 => panel_bytes(self.rows(*input), width),
+            Action::Dense { input, .. } | Action::Own { input, .. } if machine.workers > 1 => {
+                panel_bytes(self.rows(*input), width)
+            }
             _ => 0,
         });
         let together = machine.workers as u64 * together.max().unwrap_or(0);

@@ -159,6 +159,11 @@ impl Program {
                 let own = (count.flops as f64 / rates.dense).max(matrix.bytes() as f64 / rates.far);
                 own + passes * panel * machine.everybody()
             }
+            Action::Own { input, .. } => {
+                let panel = alone(panel_bytes(self.rows(*input), width));
+                let passes = if machine.workers > 1 { 2.0 } else { 1.0 };
+                (count.flops as f64 / rates.dense).max(moving(count.bytes)) + passes * panel * machine.everybody()
+            }
             Action::Project { matrix, .. } => {
                 // Every tile has sums of its own, of 64 bits, which are then added up.
                 let tiles = Tiling::new(matrix.rows()).count();
@@ -180,7 +185,7 @@ impl Action {
     /// The values of which a step reads rows of others.
     pub fn gathered(&self) -> Vec<Value> {
         match self {
-            Action::Sparse { input, .. } | Action::Dense { input, .. } => vec![*input],
+            Action::Sparse { input, .. } | Action::Dense { input, .. } | Action::Own { input, .. } => vec![*input],
             Action::Arrange { pieces } => pieces.iter().map(|piece| piece.value).collect(),
             _ => Vec::new(),
         }

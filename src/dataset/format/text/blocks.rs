@@ -15,6 +15,7 @@ use std::thread::ScopedJoinHandle;
 use flate2::read::MultiGzDecoder;
 
 use crate::dataset::format::error::{Fault, FormatError};
+use crate::dataset::gauge::Metered;
 
 /// Bytes of a block, which the caches of a core should keep while it is parsed.
 const BLOCK: usize = if cfg!(test) { 256 } else { 256 << 10 };
@@ -51,7 +52,7 @@ impl Blocks {
         let mut head = Vec::with_capacity(2);
         file.by_ref().take(2).read_to_end(&mut head).map_err(failed)?;
         let packed = head == GZIP;
-        let whole = Cursor::new(head).chain(file);
+        let whole = Metered::new(Cursor::new(head).chain(file), metadata.len());
         let reader: Box<dyn Read + Send> = if packed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
         Ok(Self {
             path: path.to_owned(),

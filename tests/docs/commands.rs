@@ -1,0 +1,237 @@
+//! Every command of every page is executed, page by page, each in a folder of its own.
+//!
+//! A block of `sh` is run by bash with the program in its path. Files that it names and that are not there are made up before, by
+//! their names. A comment right before a block says what it needs, or why it cannot be run:
+//!
+//! | comment | what happens |
+//! |---|---|
+//! | `<!-- needs: dataset NAME -->` | it is run where the dataset is |
+//! | `<!-- needs: program NAME -->` | it is run where the program is |
+//! | `<!-- runs until stopped -->` | it is interrupted after a while, and must end well or with 130 |
+//! | `<!-- not run: REASON -->` | it is left out |
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use isvd_dist::config::Experiment;
+use isvd_dist::dataset::catalog::{ENTRIES, locate_among};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::page::{Block, Page, pages};
+use crate::support::{data_folder, folder, text};
+
+/// The longest that a block may take.
+const MOST: Duration = Duration::from_secs(600);
+/// How long something that runs until it is stopped is let run.
+const A_WHILE: Duration = Duration::from_secs(3);
+
+/// Nodes of the graphs that are made up, and what they carry.
+const NODES: usize = 400;
+const COMMUNITIES: usize = 5;
+const FEATURES: usize = 120;
+
+/// What becomes of a block.
+enum Verdict {
+    Run,
+    Stop,
+    Skip(String),
+}
+
+fn verdict(block: &Block) -> Verdict {
+    let Some(mark) = block.mark.as_deref() else { return Verdict::Run };
+    if mark == "runs until stopped" {
+        return Verdict::Stop;
+    }
+    if let Some(reason) = mark.strip_prefix("not run: ") {
+        return Verdict::Skip(reason.to_owned());
+    }
+    let is_met = if let Some(name) = mark.strip_prefix("needs: dataset ") {
+        let is_named = |entry: &&isvd_dist::dataset::catalog::Entry| {
+            entry.name == name || entry.name.strip_suffix(name).is_some_and(|rest| rest.ends_with('-'))
+        };
+        let entry = ENTRIES.iter().find(is_named).unwrap_or_else(|| panic!("no dataset is called {name}"));
+        locate_among(entry, &[data_folder()]).is_ok()
+    } else if let Some(name) = mark.strip_prefix("needs: program ") {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+    } else {
+        panic!("line {}: what does `{mark}` mean?", block.line)
+    };
+    if is_met { Verdict::Run } else { Verdict::Skip(mark.to_owned()) }
+}
+
+/// Makes up the files that a block names, by their names.
+fn make_files(folder: &Path, block: &str) {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    let mut names: Vec<&str> = block.split(|c| !is_part(c)).filter(|name| !name.contains('/')).collect();
+    if block.contains("--model out/demo") && !folder.join("out/demo").exists() {
+        let made = run(folder, "isvd-dist --quiet", false);
+        assert!(made.status.success(), "{}", text(&made.stderr));
+    }
+    if block.contains("--config nodes") {
+        names.extend(["edges.txt", "x.npy", "labels.txt"]);
+    }
+    if block.contains("--config links") || names.iter().any(|name| name.ends_with(".toml")) {
+        names.push("edges.txt");
+    }
+    for name in names {
+        let path = folder.join(name);
+        if path.exists() {
+            continue;
+        }
+        match name {
+            _ if name.ends_with("edges.txt") => fs::write(path, edges()).unwrap(),
+            _ if name.ends_with("labels.txt") => {
+                fs::write(path, (0..NODES).map(|node| format!("kind{}\n", node % COMMUNITIES)).collect::<String>())
+                    .unwrap();
+            }
+            "x.npy" | "new.npy" => write_features(&path),
+            "mine.toml" => fs::write(path, include_str!("../../configs/links.toml")).unwrap(),
+            _ => {}
+        }
+    }
+}
+
+/// Numbers that look like nothing in particular.
+fn draw(number: usize) -> usize {
+    (number as u64 ^ 0x5bd1_e995)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(29)
+        .wrapping_mul(0xbf58_476d_1ce4_e5b9) as usize
+        >> 11
+}
+
+/// Edges that mostly stay within a community: the numbers of a community leave the same rest.
+fn edges() -> String {
+    let edge = |number: usize| {
+        let from = number % NODES;
+        let near = (from + COMMUNITIES * (1 + draw(number) % 20)) % NODES;
+        let to = if number.is_multiple_of(10) { (from + 1 + draw(number) % (NODES - 1)) % NODES } else { near };
+        format!("{from} {to}\n")
+    };
+    (0..10 * NODES).map(edge).collect()
+}
+
+/// Features that tell of the community.
+fn write_features(path: &Path) {
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({NODES}, {FEATURES}), }}");
+    header += &" ".repeat(63 - (10 + header.len()) % 64);
+    header.push('\n');
+    let mut file = Vec::new();
+    file.extend(b"\x93NUMPY\x01\x00");
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    for node in 0..NODES {
+        for feature in 0..FEATURES {
+            let noise = (draw(node * FEATURES + feature) % 1000) as f32 / 1000.0;
+            let told = if feature % COMMUNITIES == node % COMMUNITIES { 0.5 } else { 0.0 };
+            file.extend((noise + told).to_le_bytes());
+        }
+    }
+    fs::File::create(path).unwrap().write_all(&file).unwrap();
+}
+
+/// Runs a script, for so long, and then interrupts it.
+pub fn run(folder: &Path, script: &str, until_stopped: bool) -> Output {
+    let programs = Path::new(env!("CARGO_BIN_EXE_isvd-dist")).parent().unwrap().to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&others))).unwrap();
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", script]).current_dir(folder).env("PATH", path).process_group(0);
+    command.env_remove("ISVD_DATA");
+    if data_folder().is_dir() {
+        command.env("ISVD_DATA", fs::canonicalize(data_folder()).unwrap());
+    }
+    let (out, err) = (tempfile::NamedTempFile::new().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    command.stdin(Stdio::null()).stdout(out.reopen().unwrap()).stderr(err.reopen().unwrap());
+    let mut child = command.spawn().unwrap();
+    let (start, mut is_stopped) = (Instant::now(), false);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if until_stopped && start.elapsed() > A_WHILE && !is_stopped {
+            is_stopped = true;
+            kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
+        }
+        if start.elapsed() > MOST {
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+            panic!("still running: {script}");
+        }
+        sleep(Duration::from_millis(20));
+    };
+    Output { status, stdout: fs::read(out.path()).unwrap(), stderr: fs::read(err.path()).unwrap() }
+}
+
+/// How many blocks were run, and which were not.
+fn run_page(page: &Page) -> (usize, Vec<String>) {
+    let folder = folder();
+    let (mut count, mut skipped) = (0, Vec::new());
+    for block in page.blocks().iter().filter(|block| block.language == "sh") {
+        let place = format!("{}:{}", page.path.display(), block.line);
+        let until_stopped = match verdict(block) {
+            Verdict::Run => false,
+            Verdict::Stop => true,
+            Verdict::Skip(reason) => {
+                skipped.push(format!("{place}: {reason}"));
+                continue;
+            }
+        };
+        make_files(folder.path(), &block.text);
+        let output = run(folder.path(), &block.text, until_stopped);
+        let is_good = output.status.success() || until_stopped && output.status.code() == Some(130);
+        assert!(is_good, "{place}: {}\n{}{}", output.status, block.text, text(&output.stderr));
+        count += 1;
+    }
+    (count, skipped)
+}
+
+#[test]
+fn every_command_of_every_page_works() {
+    let (mut count, mut skipped) = (0, Vec::new());
+    for page in pages() {
+        let (run, not_run) = run_page(&page);
+        count += run;
+        skipped.extend(not_run);
+    }
+    println!("{count} blocks of commands were run, {} were not:", skipped.len());
+    skipped.iter().for_each(|skipped| println!("  {skipped}"));
+    assert!(count > 10, "{count}");
+}
+
+#[test]
+fn what_cannot_be_run_is_understood() {
+    let block = |mark: &str| Block { language: "sh".into(), text: String::new(), line: 1, mark: Some(mark.into()) };
+    assert!(matches!(verdict(&block("not run: needs Slurm")), Verdict::Skip(reason) if reason == "needs Slurm"));
+    assert!(matches!(verdict(&block("runs until stopped")), Verdict::Stop));
+    assert!(matches!(verdict(&block("needs: program bash")), Verdict::Run));
+    assert!(matches!(verdict(&block("needs: program no-such-thing")), Verdict::Skip(_)));
+}
+
+/// A command that fails is found, and one that never ends is stopped.
+#[test]
+fn a_page_that_is_wrong_is_found() {
+    let page = |text: &str| Page { path: PathBuf::from("page.md"), text: text.to_owned() };
+    let wrong = page("```sh\nisvd-dist --config nothing\n```\n");
+    assert!(std::panic::catch_unwind(|| run_page(&wrong)).is_err());
+    let endless = page("<!-- runs until stopped -->\n```sh\ntrap 'exit 130' INT\nsleep 100\n```\n");
+    assert_eq!(run_page(&endless).0, 1);
+}
+
+#[test]
+fn the_configs_are_complete() {
+    let mut count = 0;
+    for page in pages() {
+        for block in page.blocks().into_iter().filter(|block| block.language == "toml") {
+            let place = page.path.display().to_string();
+            Experiment::parse("page", &place, &block.text, &[]).unwrap_or_else(|error| panic!("{place}: {error}"));
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+}
