@@ -16,7 +16,9 @@ mod links;
 mod memory;
 mod nodes;
 mod request;
+mod results;
 mod run;
+mod serve;
 mod signals;
 
 pub use arguments::{Arguments, Command, What};
@@ -30,8 +32,12 @@ pub use explain::Explain;
 pub use launch::Launch;
 pub use nodes::predict::Predict;
 pub use request::{Format, Request};
+pub use results::export::Export;
+pub use results::neighbors::Neighbors;
+pub use results::score::Score;
 use run::print_text;
 pub use run::run;
+pub use serve::Serve;
 
 /// Carries out what a person typed.
 pub fn execute(arguments: Arguments) -> Result<(), Error> {
@@ -42,6 +48,10 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         #[cfg(unix)]
         Some(Command::Launch(launch)) => launch.run(),
         Some(Command::Convert(convert)) => convert.run(),
+        Some(Command::Neighbors(neighbors)) => neighbors.run(),
+        Some(Command::Score(score)) => score.run(),
+        Some(Command::Export(export)) => export.run(),
+        Some(Command::Serve(serve)) => serve.run(),
         None => {
             #[cfg(unix)]
             launch::end_with_launcher();

@@ -11,7 +11,7 @@ mod divide;
 mod error;
 mod neighbours;
 mod order;
-mod parallel;
+pub(crate) mod parallel;
 mod radix;
 mod row_set;
 mod slot;

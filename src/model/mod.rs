@@ -5,5 +5,7 @@ pub mod embedding;
 pub mod features;
 pub mod map;
 pub mod named;
+pub mod neighbours;
 pub mod propagation;
 pub mod transition;
+pub mod vectors;
