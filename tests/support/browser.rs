@@ -105,18 +105,25 @@ impl Browser {
     }
 
     /// What a script comes to.
+    #[track_caller]
     pub fn evaluate(&mut self, script: &str) -> Value {
-        let order = json!({ "expression": script, "returnByValue": true, "awaitPromise": true });
-        let answer = self.order("Runtime.evaluate", order);
-        assert!(answer.get("exceptionDetails").is_none(), "{script}: {answer}");
-        answer["result"]["value"].clone()
+        self.try_evaluate(script).unwrap_or_else(|fault| panic!("{script}: {fault}"))
     }
 
-    /// Waits until a script comes to true.
+    fn try_evaluate(&mut self, script: &str) -> Result<Value, Value> {
+        let order = json!({ "expression": script, "returnByValue": true, "awaitPromise": true });
+        let answer = self.try_order("Runtime.evaluate", order)?;
+        match answer.get("exceptionDetails") {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(answer["result"]["value"].clone()),
+        }
+    }
+
+    /// Waits until a script comes to true. While a page is loaded it may fail.
     #[track_caller]
     pub fn until(&mut self, script: &str) {
         let start = Instant::now();
-        while self.evaluate(script) != true {
+        while self.try_evaluate(script) != Ok(Value::Bool(true)) {
             if start.elapsed() > PATIENCE {
                 panic!("not in a minute: {script}; the page shows {}", self.evaluate("document.body.innerText"));
             }
@@ -161,7 +168,12 @@ impl Browser {
         picture
     }
 
+    #[track_caller]
     fn order(&mut self, method: &str, parameters: Value) -> Value {
+        self.try_order(method, parameters).unwrap_or_else(|fault| panic!("{method}: {fault}"))
+    }
+
+    fn try_order(&mut self, method: &str, parameters: Value) -> Result<Value, Value> {
         self.last += 1;
         let mut order = json!({ "id": self.last, "method": method, "params": parameters });
         if !self.session.is_empty() {
@@ -172,8 +184,10 @@ impl Browser {
         loop {
             let mut message = self.messages.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no answer to {method}"));
             if message["id"] == self.last {
-                assert!(message.get("error").is_none(), "{method}: {message}");
-                return message["result"].take();
+                return match message.get("error") {
+                    Some(fault) => Err(fault.clone()),
+                    None => Ok(message["result"].take()),
+                };
             }
             self.notice(&message);
         }
