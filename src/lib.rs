@@ -49,6 +49,7 @@
 //! | [`finetune`] | what gradients finish: the spectral kernel, the Split-ReLU network, neighbour sampling, Adam |
 //! | [`evaluate`] | ROC-AUC, average precision, Hits@K, accuracy |
 //! | [`config`], [`cli`], [`report`] | everything a person writes or sees. Nothing else prints |
+//! | [`serve`] | what a run found, over HTTP |
 //!
 //! # The same bits on any number of workers
 //!
@@ -71,6 +72,7 @@ pub mod matrix;
 pub mod model;
 pub mod plan;
 pub mod report;
+pub mod serve;
 pub mod svd;
 
 /// The snippets of the README, compiled and run.

@@ -15,7 +15,12 @@ pub struct Peer {
 impl Peer {
     /// Starts a script with a path as its argument; `None` where python or a module is not installed.
     pub fn start(script: &str, path: &Path) -> Option<Self> {
-        let mut command = Command::new("python3");
+        Self::start_with(Path::new("python3"), script, path)
+    }
+
+    /// The same with an interpreter of one's own.
+    pub fn start_with(python: &Path, script: &str, path: &Path) -> Option<Self> {
+        let mut command = Command::new(python);
         command.args(["-c", script]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
         let (orders, answers) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));

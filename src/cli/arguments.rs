@@ -14,6 +14,10 @@ use super::explain::Explain;
 #[cfg(unix)]
 use super::launch::Launch;
 use super::nodes::predict::Predict;
+use super::results::export::Export;
+use super::results::neighbors::Neighbors;
+use super::results::score::Score;
+use super::serve::Serve;
 use super::shell::{Completions, Man};
 use crate::config::{KEYS, shipped};
 use crate::engine;
@@ -136,6 +140,14 @@ pub enum Command {
     Datasets(Datasets),
     /// Apply a trained classifier to its graph or to a new one
     Predict(Predict),
+    /// List the nodes nearest to some nodes
+    Neighbors(Neighbors),
+    /// Score pairs of nodes by how likely they are edges
+    Score(Score),
+    /// Write the vectors of all nodes to a file for another program
+    Export(Export),
+    /// Answer questions about results over HTTP, with a page to look around
+    Serve(Serve),
     /// Show how a matrix will be multiplied by, and what that takes, before running anything
     Explain(Explain),
     /// Write a dataset as a folder that opens at once, whatever its size

@@ -20,9 +20,11 @@ use crate::matrix::text::{Problem, Refusal, TextError};
 use crate::model::classifier::ClassifierError;
 use crate::model::embedding::ModelError;
 use crate::model::features::FeatureError;
+use crate::report::export::ExportError;
 use crate::report::output::OutputError;
 use crate::report::progress::{above, has_colours, take_down};
-use crate::report::saved::SavedError;
+use crate::report::saved::{SavedError, UnknownNode};
+use crate::serve::ServeError;
 use crate::svd::SvdError;
 
 /// Everything that can end a run early.
@@ -170,6 +172,36 @@ pub enum Error {
     /// There is no model to apply.
     #[error(transparent)]
     Saved(Box<SavedError>),
+    /// A node that is asked for is not there.
+    #[error("{}{unknown}", place.as_ref().map_or(String::new(), |place| format!("{place}: ")))]
+    UnknownNode {
+        /// The line of the list that names it, if a list does.
+        place: Option<String>,
+        /// Which it is.
+        unknown: UnknownNode,
+    },
+    /// A list of nodes cannot be read.
+    #[error("cannot read the nodes of {name}: give a text in UTF-8 with one id a line")]
+    Nodelist {
+        /// What was to be read.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A node of a pair is not there.
+    #[error("{place}: {unknown} (--skip-unknown leaves such pairs out)")]
+    UnknownPair {
+        /// The file and the line or the entry.
+        place: String,
+        /// Which it is.
+        unknown: UnknownNode,
+    },
+    /// Vectors cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// The results cannot be served.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
     /// The graph that a model was trained on has changed.
     #[error(
         "the graph has {found} nodes, and the model was trained on {expected}: give the new one with --graph and --features"
@@ -294,6 +326,12 @@ macro_rules! boxed {
 
 boxed!(ClassifierError => Classify, NetworkError => Network, SavedError => Saved);
 
+impl From<UnknownNode> for Error {
+    fn from(unknown: UnknownNode) -> Self {
+        Self::UnknownNode { place: None, unknown }
+    }
+}
+
 impl From<StoreError> for Error {
     fn from(source: StoreError) -> Self {
         Self::Load(source.into())
@@ -370,6 +408,12 @@ impl Error {
             },
             Self::Saved(_) | Self::Nodes { .. } | Self::OtherGraph { .. } => Self::DATA,
             Self::OwnEmbedding { .. } | Self::UnknownClass { .. } => Self::DATA,
+            Self::UnknownNode { place: None, .. } | Self::Export(ExportError::Sides(_)) => Self::USAGE,
+            Self::UnknownNode { .. } | Self::UnknownPair { .. } | Self::Nodelist { .. } => Self::DATA,
+            Self::Export(ExportError::Output(_)) => Self::FAILED,
+            Self::Export(_) => Self::DATA,
+            Self::Serve(error) if error.is_misuse() => Self::USAGE,
+            Self::Serve(_) => Self::FAILED,
             Self::Network(source) => match source.as_ref() {
                 NetworkError::NothingToLearn | NetworkError::Unlabelled { .. } | NetworkError::NoSuchNode { .. } => {
                     Self::DATA

@@ -17,7 +17,9 @@ mod links;
 mod memory;
 mod nodes;
 mod request;
+mod results;
 mod run;
+mod serve;
 mod shell;
 mod signals;
 
@@ -33,8 +35,12 @@ pub use explain::Explain;
 pub use launch::Launch;
 pub use nodes::predict::Predict;
 pub use request::{Format, Request};
+pub use results::export::Export;
+pub use results::neighbors::Neighbors;
+pub use results::score::Score;
 use run::print_text;
 pub use run::run;
+pub use serve::Serve;
 pub use shell::{Completions, Man};
 
 /// Carries out what a person typed.
@@ -49,6 +55,10 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         Some(Command::Doctor(doctor)) => doctor.run(),
         Some(Command::Completions(completions)) => completions.run(),
         Some(Command::Man(man)) => man.run(),
+        Some(Command::Neighbors(neighbors)) => neighbors.run(),
+        Some(Command::Score(score)) => score.run(),
+        Some(Command::Export(export)) => export.run(),
+        Some(Command::Serve(serve)) => serve.run(),
         None => {
             #[cfg(unix)]
             launch::end_with_launcher();

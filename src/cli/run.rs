@@ -195,6 +195,7 @@ fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: C
         dataset: dataset.name.clone(),
         nodes: dataset.graph.nodes(),
         edges: dataset.graph.len(),
+        directed: dataset.graph.is_directed(),
         workers: request.cluster.all_workers(),
         processes: request.cluster.processes(),
         network_bytes_sent: request.cluster.mesh.map(Mesh::bytes_sent),

@@ -4,6 +4,19 @@ use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 
+/// Names that are looked at for one that may have been meant.
+const MOST_COMPARED: usize = 1 << 20;
+
+/// An id stands on two lines.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} has the id `{id}` again")]
+pub struct RepeatedId {
+    /// The second of the lines, from 1.
+    pub line: usize,
+    /// The id.
+    pub id: String,
+}
+
 /// What the user calls the node of each row, in as little memory as the ids allow: nothing for consecutive numbers, eight
 /// bytes for other numbers, the text and about sixteen bytes more for names.
 ///
@@ -59,6 +72,35 @@ impl Ids {
         all.into()
     }
 
+    /// Reads what [`Ids::write`] wrote: ids that are ascending numbers become numbers, all others names.
+    ///
+    /// ```
+    /// use isvd_dist::dataset::Ids;
+    /// assert_eq!(Ids::parse("7\n8\n9\n")?, Ids::counted(7, 3));
+    /// assert_eq!(Ids::parse("07\n8\n")?, Ids::names(["07", "8"]));
+    /// # Ok::<(), isvd_dist::dataset::RepeatedId>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, RepeatedId> {
+        let lines = || text.strip_suffix('\n').into_iter().flat_map(|text| text.split('\n'));
+        let number = |line: &str| match line.as_bytes() {
+            [b'0'] => Some(0),
+            [b'1'..=b'9', ..] if line.bytes().all(|byte| byte.is_ascii_digit()) => line.parse::<u64>().ok(),
+            _ => None,
+        };
+        if let Some(numbers) = lines().map(number).collect::<Option<Vec<u64>>>()
+            && numbers.is_sorted_by(|a, b| a < b)
+        {
+            return Ok(Self::numbers(numbers));
+        }
+        let mut names = Names::default();
+        for (before, name) in lines().enumerate() {
+            if names.intern(name).is_none_or(|row| (row as usize) < before) {
+                return Err(RepeatedId { line: before + 1, id: name.to_owned() });
+            }
+        }
+        Ok(names.into())
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -100,6 +142,43 @@ impl Ids {
             }
             Kind::Numbers(numbers) => numbers.binary_search(&id).ok(),
             Kind::Names(_) => None,
+        }
+    }
+
+    /// The id that was probably meant by one that there is not: the nearest number, or a name that differs in a third of the
+    /// letters.
+    pub fn nearest(&self, id: &str) -> Option<Cow<'_, str>> {
+        let number = || id.bytes().all(|byte| byte.is_ascii_digit()).then(|| id.parse().unwrap_or(u64::MAX));
+        match &self.0 {
+            _ if self.is_empty() || id.is_empty() => None,
+            Kind::Counted { first, count } => {
+                let last = first + (*count as u64 - 1);
+                Some(Cow::Owned(number()?.clamp(*first, last).to_string()))
+            }
+            Kind::Numbers(numbers) => {
+                let number = number()?;
+                let after = numbers.partition_point(|&other| other < number);
+                let around = numbers[after.saturating_sub(1)..].iter().take(2);
+                around.min_by_key(|other| other.abs_diff(number)).map(|other| Cow::Owned(other.to_string()))
+            }
+            Kind::Names(names) => {
+                let length = id.chars().count();
+                let mut nearest: Option<((usize, bool), &str)> = None;
+                let mut limit = (length / 3).max(1);
+                for number in 0..names.len().min(MOST_COMPARED) {
+                    let name = names.get(number);
+                    // What differs more in length differs more in letters.
+                    if name.chars().count().abs_diff(length) <= limit {
+                        let distance = strsim::osa_distance(id, name);
+                        // Of names that differ as much, one that holds what was given.
+                        let key = (distance, !name.contains(id));
+                        if distance <= limit && nearest.is_none_or(|(best, _)| key < best) {
+                            (nearest, limit) = (Some((key, name)), distance);
+                        }
+                    }
+                }
+                nearest.map(|(_, name)| Cow::Borrowed(name))
+            }
         }
     }
 
@@ -238,6 +317,40 @@ mod tests {
         assert_eq!(Ids::numbers(vec![4, 5, 6]), Ids::counted(4, 3));
         assert_eq!((Ids::counted(4, 3).row("3"), Ids::counted(4, 3).row("7")), (None, None));
         assert!(Ids::numbers(vec![]).is_empty());
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let all = [
+            Ids::default(),
+            Ids::counted(0, 4),
+            Ids::counted(u64::MAX, 1),
+            Ids::numbers(vec![3, 7, u64::MAX]),
+            Ids::names(["7", "3"]),
+            Ids::names(["New York", "a,b\"c", "ü\r", "", "18446744073709551616"]),
+        ];
+        for ids in all {
+            assert_eq!(Ids::parse(&written(&ids)), Ok(ids));
+        }
+        assert_eq!(Ids::parse("b\na\nb\n"), Err(RepeatedId { line: 3, id: "b".into() }));
+        assert_eq!(Ids::parse("2\n2\n"), Err(RepeatedId { line: 2, id: "2".into() }));
+    }
+
+    #[test]
+    fn the_nearest_id_is_named() {
+        let names = Ids::names(["alice", "bob", "carol", "Zoë"]);
+        let nearest = |ids: &Ids, id: &str| ids.nearest(id).map(Cow::into_owned);
+        assert_eq!(nearest(&names, "alcie").as_deref(), Some("alice"));
+        assert_eq!(nearest(&names, "Zoe").as_deref(), Some("Zoë"));
+        assert_eq!((nearest(&names, "nobody"), nearest(&names, "")), (None, None));
+        assert_eq!(nearest(&Ids::names(["n7", "n17"]), "17").as_deref(), Some("n17"));
+        let numbers = Ids::numbers(vec![10, 20, 400]);
+        assert_eq!(nearest(&numbers, "17").as_deref(), Some("20"));
+        assert_eq!(nearest(&numbers, "99999999999999999999").as_deref(), Some("400"));
+        assert_eq!(nearest(&numbers, "x"), None);
+        assert_eq!(nearest(&Ids::counted(5, 3), "1").as_deref(), Some("5"));
+        assert_eq!(nearest(&Ids::counted(5, 3), "100").as_deref(), Some("7"));
+        assert_eq!(nearest(&Ids::default(), "1"), None);
     }
 
     #[test]

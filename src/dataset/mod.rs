@@ -19,7 +19,7 @@ pub mod store;
 pub(crate) use edges::renumber;
 pub use edges::{Edges, StoredEdges};
 pub use holdout::{Held, Holdout, HoldoutError, hold_out};
-pub use ids::Ids;
+pub use ids::{Ids, RepeatedId};
 pub use nodes::{FractionsError, NodeDataError, NodeFiles, NodeSplitFrom, SplitPart, check_nodes};
 pub use rmat::Rmat;
 pub use source::{EdgeFile, LoadError, Source, UnknownDataset};

@@ -12,7 +12,7 @@ mod error;
 pub mod evolve;
 mod neighbours;
 mod order;
-mod parallel;
+pub(crate) mod parallel;
 mod radix;
 mod row_set;
 mod slot;

@@ -20,7 +20,7 @@ pub(super) fn parts<T: Send>(count: usize, threads: usize, work: impl Fn(Range<u
 
 /// Gives single numbers to whichever thread is free; results come in the order of the numbers. `start` makes what a thread
 /// works with.
-pub(super) fn singly<S, T: Send>(
+pub(crate) fn singly<S, T: Send>(
     count: usize,
     threads: usize,
     start: impl Fn() -> S + Sync,

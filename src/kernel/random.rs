@@ -31,6 +31,8 @@ pub mod stream {
     pub const EDGES: u32 = 10;
     /// Columns that look for what a change of a graph has brought.
     pub const TOUCHED: u32 = 11;
+    /// Maps: which rows they show, and how these are laid out.
+    pub const MAP: u32 = 12;
 }
 
 /// The Philox4x32-10 block function: four random words for a counter and a key.

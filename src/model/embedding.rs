@@ -178,6 +178,19 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
     Ok(walks.try_subtract(&non_edges.try_scale(options.negative)?)?)
 }
 
+/// The terms of the product of two vectors.
+pub(super) fn products<'a>(left: &'a [f32], right: &'a [f32]) -> impl Iterator<Item = f32> + Clone + 'a {
+    left.iter().zip(right).map(|(left, right)| left * right)
+}
+
+/// The score of a pair: that of one way, or on an undirected graph the mean of both.
+pub(super) fn pair_score(i: u32, j: u32, is_directed: bool, one_way: impl Fn(u32, u32) -> f64) -> f32 {
+    match is_directed {
+        true => one_way(i, j) as f32,
+        false => ((one_way(i, j) + one_way(j, i)) / 2.0) as f32,
+    }
+}
+
 impl Embedding {
     /// The same with what `arrange` makes of the rows of each side, given their number of columns.
     pub fn with_rows(self, arrange: impl Fn(&[f32], usize) -> Vec<f32>) -> Self {
@@ -192,7 +205,7 @@ impl Embedding {
     /// `L_i · R_j`, term by term.
     pub fn products(&self, i: u32, j: u32) -> impl Iterator<Item = f32> + Clone + '_ {
         let row = |node: u32| node as usize * self.rank..(node as usize + 1) * self.rank;
-        self.left[row(i)].iter().zip(&self.right[row(j)]).map(|(left, right)| left * right)
+        products(&self.left[row(i)], &self.right[row(j)])
     }
 
     /// How likely each pair is an edge: `L_i·R_j`, or on an undirected graph the mean of both directions. `weights` are
@@ -201,11 +214,7 @@ impl Embedding {
         let one_way = |i, j| -> f64 {
             self.products(i, j).zip(weights).map(|(product, weight)| f64::from(product) * weight).sum()
         };
-        let score = |&(i, j): &(u32, u32)| match is_directed {
-            true => one_way(i, j) as f32,
-            false => ((one_way(i, j) + one_way(j, i)) / 2.0) as f32,
-        };
-        pairs.iter().map(score).collect()
+        pairs.iter().map(|&(i, j)| pair_score(i, j, is_directed, one_way)).collect()
     }
 
     /// The weights that leave scores as they are.

@@ -36,6 +36,8 @@ pub struct Metrics {
     pub nodes: usize,
     /// How many edges the graph has, without those held out.
     pub edges: usize,
+    /// Whether its edges have a direction.
+    pub directed: bool,
     /// How many workers ran, in all processes together.
     pub workers: usize,
     /// How many processes ran.
@@ -271,6 +273,7 @@ pub(super) fn example() -> Metrics {
         dataset: "demo".to_owned(),
         nodes: 5_000,
         edges: 1_050_000,
+        directed: false,
         workers: 2,
         processes: 1,
         network_bytes_sent: None,
@@ -301,7 +304,8 @@ mod tests {
     #[test]
     fn the_json_is_the_documented_one() {
         let expected = serde_json::json!({
-            "config": "mine", "dataset": "demo", "nodes": 5000, "edges": 1050000, "workers": 2, "processes": 1, "seed": 1,
+            "config": "mine", "dataset": "demo", "nodes": 5000, "edges": 1050000, "directed": false, "workers": 2,
+            "processes": 1, "seed": 1,
             "stages": [{
                 "name": "embedding", "seconds": 1.5, "valid": {"auc": 0.75, "ap": 0.5}, "test": {"auc": 0.875, "ap": 0.5},
                 "rank": 32, "operator_columns": 600, "max_relative_residual": 0.003, "iterations": 10,

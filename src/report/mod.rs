@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod doctor;
 pub mod explain;
+pub mod export;
 pub mod memory;
 pub mod metrics;
 pub mod output;

@@ -4,12 +4,17 @@
 //! there do they take their names, `metrics.json` last. A full disk therefore leaves an earlier result as it was, and a
 //! `metrics.json` means that the files beside it are those of the same run.
 
+mod single;
+
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use npyz::WriterBuilder;
 use tempfile::NamedTempFile;
+
+pub use single::{FileWriter, SingleFile};
 
 use super::metrics::Metrics;
 use super::saved;
@@ -43,6 +48,12 @@ pub enum OutputError {
     #[error("{} is a folder, and a result must have that name: choose another place with --out", path.display())]
     Occupied {
         /// The folder in the way.
+        path: PathBuf,
+    },
+    /// What is there already is no file.
+    #[error("{} is there and is no file, so it is not replaced: choose another place with --out", path.display())]
+    NoFile {
+        /// What is in the way.
         path: PathBuf,
     },
     /// A file could not be written; what was there before is untouched.
@@ -155,10 +166,10 @@ impl Folder {
 
     fn stage(
         &self,
-        name: &str,
+        name: impl AsRef<OsStr>,
         write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
     ) -> Result<Staged, OutputError> {
-        let path = self.0.join(name);
+        let path = self.0.join(name.as_ref());
         let written = temporary(&self.0).and_then(|temporary| {
             let mut writer = BufWriter::new(temporary.as_file());
             write(&mut writer)?;
@@ -239,7 +250,11 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Writes `values` as a NumPy array, little-endian in C order.
-fn write_array<T: npyz::AutoSerialize + Copy>(file: &mut impl Write, shape: &[usize], values: &[T]) -> io::Result<()> {
+pub(super) fn write_array<T: npyz::AutoSerialize + Copy>(
+    file: &mut impl Write,
+    shape: &[usize],
+    values: &[T],
+) -> io::Result<()> {
     let dtype = T::default_dtype();
     let shape: Vec<u64> = shape.iter().map(|&side| side as u64).collect();
     let mut array = npyz::WriteOptions::new().dtype(dtype).shape(&shape).writer(file).begin_nd()?;

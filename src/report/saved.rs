@@ -1,4 +1,9 @@
-//! A trained classifier as files: `model.json` says what it is, arrays beside it hold its numbers.
+//! A trained classifier as files: `model.json` says what it is, arrays beside it hold its numbers. And the way back:
+//! [`SavedModel`] to apply a classifier again, [`Opened`] to use what any run found.
+
+mod opened;
+
+pub use opened::{Classes, Opened, Summary, UnknownNode};
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -9,13 +14,15 @@ use npyz::NpyFile;
 use serde::{Deserialize, Serialize};
 
 use super::output::{LEFT, RIGHT, ResultFile};
+use super::table::quoted;
 use crate::config::{MOST_PASSES, MOST_STEPS};
-use crate::dataset::Ids;
+use crate::dataset::{Ids, RepeatedId};
 use crate::finetune::network::{Network, NetworkShape};
 use crate::kernel::elementwise::{first_non_finite, largest};
 use crate::matrix::{Dense, MatrixError};
 use crate::model::classifier::Design;
 use crate::model::features::Reduction;
+use crate::model::vectors::UnlikeSides;
 
 /// What the model is.
 pub const MODEL: &str = "model.json";
@@ -156,6 +163,50 @@ pub enum SavedError {
         /// What the recipe needs.
         expected: String,
     },
+    /// The folder is not that of a run that came to its end.
+    #[error("{} holds no results: it has no metrics.json with arrays beside it; give the --out folder of a run that came to its end", path.display())]
+    NoResults {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is a classifier, and no vectors.
+    #[error("{} holds a classifier and no vectors: give the --out folder of an embedding, or train with features.embedding = true", path.display())]
+    NoVectors {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The ids are damaged.
+    #[error("{} is damaged: run the experiment again", path.display())]
+    Ids {
+        /// The file.
+        path: PathBuf,
+        /// How.
+        source: RepeatedId,
+    },
+    /// Rows and columns of a matrix of one's own are not the nodes.
+    #[error("{} holds vectors of a matrix of {rows} × {columns}, which scores no pairs of nodes: use cosines, or a matrix of all nodes by all nodes", path.display())]
+    NoLinks {
+        /// The folder.
+        path: PathBuf,
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        columns: usize,
+    },
+    /// The results are of a version that did not say whether edges have a direction.
+    #[error("{} does not say whether edges have a direction, which scores depend on: run the experiment again", path.display())]
+    NoDirection {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Both sides cannot be taken together.
+    #[error("cannot use both vectors of {}", path.display())]
+    Sides {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: UnlikeSides,
+    },
     /// An array is damaged.
     #[error("{} is damaged: train the model again", path.display())]
     Array {
@@ -181,6 +232,30 @@ impl Recipe {
             passes: 1,
             network: false,
             classes,
+        }
+    }
+
+    /// Reads the recipe in a folder.
+    pub fn load(folder: &Path) -> Result<Self, SavedError> {
+        let path = folder.join(MODEL);
+        if !path.is_file() {
+            return Err(SavedError::NoModel { path: folder.to_owned() });
+        }
+        let unreadable = |source| SavedError::Unreadable { path: path.clone(), source };
+        let text = fs::read_to_string(&path).map_err(unreadable)?;
+        let damaged = |source| SavedError::Recipe { path: path.clone(), source };
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        let Versioned { version: found } = serde_json::from_str(&text).map_err(damaged)?;
+        if found != VERSION {
+            return Err(SavedError::Version { path, found });
+        }
+        let recipe: Recipe = serde_json::from_str(&text).map_err(damaged)?;
+        match recipe.impossible() {
+            Some(what) => Err(SavedError::Impossible { path, what }),
+            None => Ok(recipe),
         }
     }
 
@@ -226,25 +301,7 @@ impl SavedModel {
 
     /// Reads the model in a folder.
     pub fn load(folder: &Path) -> Result<Self, SavedError> {
-        let path = folder.join(MODEL);
-        if !path.is_file() {
-            return Err(SavedError::NoModel { path: folder.to_owned() });
-        }
-        let unreadable = |source| SavedError::Unreadable { path: path.clone(), source };
-        let text = fs::read_to_string(&path).map_err(unreadable)?;
-        let damaged = |source| SavedError::Recipe { path: path.clone(), source };
-        #[derive(Deserialize)]
-        struct Versioned {
-            version: u32,
-        }
-        let Versioned { version: found } = serde_json::from_str(&text).map_err(damaged)?;
-        if found != VERSION {
-            return Err(SavedError::Version { path, found });
-        }
-        let recipe: Recipe = serde_json::from_str(&text).map_err(damaged)?;
-        if let Some(what) = recipe.impossible() {
-            return Err(SavedError::Impossible { path, what });
-        }
+        let recipe = Recipe::load(folder)?;
         let embedding = match recipe.embedding {
             false => None,
             true => {
@@ -285,19 +342,11 @@ pub fn prediction_files<'a>(probabilities: &'a Dense, classes: &'a [String], ids
             for (row, id) in ids.iter().enumerate() {
                 let best = largest(probabilities.row(row));
                 let class = classes.get(best).map_or("", String::as_str);
-                writeln!(file, "{},{},{:.6}", quoted(&id), quoted(class), probabilities.row(row)[best])?;
+                writeln!(file, "{},{},{:.6}", quoted(&id, ','), quoted(class, ','), probabilities.row(row)[best])?;
             }
             file.flush()
         }),
     ]
-}
-
-/// A field of a table, in quotes where it needs them.
-fn quoted(field: &str) -> std::borrow::Cow<'_, str> {
-    match field.contains([',', '"', '\n', '\r']) {
-        false => field.into(),
-        true => format!("\"{}\"", field.replace('"', "\"\"")).into(),
-    }
 }
 
 fn array_file<'a>(name: &'static str, dense: &'a Dense) -> ResultFile<'a> {

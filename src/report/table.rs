@@ -1,7 +1,8 @@
 //! The short table that ends a run.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::metrics::{Metrics, Scores, Stage};
@@ -111,6 +112,16 @@ pub fn converted(dataset: &Dataset, elapsed: Duration, folder: &Path) -> String 
     )
 }
 
+/// What was exported, and where to.
+pub fn exported(rows: usize, columns: usize, files: &[PathBuf]) -> String {
+    let mut text = format!("{:<LABEL$}{} × {columns}\n", "vectors", thousands(rows));
+    for file in files {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{:<LABEL$}{}", "file", file.display());
+    }
+    text
+}
+
 /// What predictions came to, class by class.
 pub fn predictions(
     dataset: &Dataset,
@@ -134,6 +145,19 @@ pub fn predictions(
     line("seconds", &format_args!("{:.2}", elapsed.as_secs_f64()));
     line("predictions", &path.display());
     text
+}
+
+/// A number in single precision with as few digits as tell it from others, for JSON, whose numbers are in double precision.
+pub(crate) fn shortest(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or(f64::from(number))
+}
+
+/// A field of a table, in quotes where it needs them.
+pub(crate) fn quoted(field: &str, separator: char) -> Cow<'_, str> {
+    match field.is_empty() || field.contains([separator, '"', '\n', '\r']) {
+        false => field.into(),
+        true => format!("\"{}\"", field.replace('"', "\"\"")).into(),
+    }
 }
 
 /// A number with a comma between thousands.

@@ -4,6 +4,9 @@
 #![allow(dead_code)]
 
 pub mod answer;
+pub mod browser;
+pub mod load;
+pub mod python;
 pub mod server;
 
 use std::fs;

@@ -66,21 +66,72 @@ pub fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges, Forma
     }
 }
 
-/// Reads pairs of nodes that a graph with these ids must have, from a text or a numpy array.
-pub fn read_pairs(path: &Path, ids: &Ids, options: &EdgeOptions) -> Result<Vec<(u32, u32)>, FormatError> {
+/// What becomes of a pair that names a node which the graph does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnknownIds {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// It is counted and left out.
+    Skip,
+}
+
+/// Pairs of rows that were read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReadPairs {
+    /// In their order.
+    pub pairs: Vec<(u32, u32)>,
+    /// How many were left out.
+    pub skipped: u64,
+}
+
+impl ReadPairs {
+    /// Takes a pair if both of its nodes are known; else says which is not, unless it may be left out.
+    pub(super) fn push<I>(
+        &mut self,
+        unknown: UnknownIds,
+        pair: [I; 2],
+        row: impl Fn(&I) -> Option<usize>,
+    ) -> Result<(), I> {
+        let [from, to] = pair;
+        match (row(&from), row(&to), unknown) {
+            (Some(from), Some(to), _) => self.pairs.push((from as u32, to as u32)),
+            (.., UnknownIds::Skip) => self.skipped += 1,
+            (None, ..) => return Err(from),
+            (_, None, _) => return Err(to),
+        }
+        Ok(())
+    }
+}
+
+/// Reads pairs of nodes of a graph with these ids, from any file that edges are read from.
+pub fn read_pairs(
+    path: &Path,
+    ids: &Ids,
+    options: &EdgeOptions,
+    unknown: UnknownIds,
+) -> Result<ReadPairs, FormatError> {
+    let mut read = ReadPairs::default();
     match find(path)? {
+        Format::Text => return text::read_pairs(path, ids, options, unknown),
         Format::NumpyPairs => {
-            let pairs = npy::read_pairs(path)?;
-            let row =
-                |entry, id| ids.row_of_number(id).map(|row| row as u32).ok_or_else(|| rows::unknown(path, entry, id));
-            let pair = |(entry, (from, to))| Ok((row(entry, from)?, row(entry, to)?));
-            pairs.iter().enumerate().map(pair).collect()
+            for (entry, (from, to)) in npy::read_pairs(path)?.iter().enumerate() {
+                let pushed = read.push(unknown, [from, to], |&id| ids.row_of_number(id));
+                pushed.map_err(|id| rows::unknown(path, entry, id))?;
+            }
         }
-        Format::Text => text::read_pairs(path, ids, options),
         Format::ScipySparse | Format::MatrixMarket => {
-            let remedy = "write the pairs as text or save them with `numpy.save`";
-            Err(FormatError::content(path, "a matrix", "pairs of ids", remedy))
+            let matrix = read_edges(path, options)?;
+            for (entry, &(from, to)) in matrix.edges.edges.iter().enumerate() {
+                let [from, to] = [from, to].map(|row| matrix.ids.get(row as usize).unwrap_or_default());
+                let pushed = read.push(unknown, [from, to], |id| ids.row(id));
+                pushed.map_err(|id| rows::unknown(path, entry, id))?;
+            }
         }
+    }
+    match read.pairs.len() as u64 + read.skipped {
+        0 => Err(FormatError::Empty { path: path.to_owned(), expected: "pairs of ids" }),
+        _ => Ok(read),
     }
 }
 

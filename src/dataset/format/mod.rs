@@ -25,7 +25,7 @@ mod zipped;
 
 pub use array::{Array, ElementKind, ElementType};
 pub use asymproj::read_asymproj;
-pub use detect::{Format, ReadEdges, read_edges, read_pairs};
+pub use detect::{Format, ReadEdges, ReadPairs, UnknownIds, read_edges, read_pairs};
 pub use error::FormatError;
 pub use nodes::{Features, Labels, read_features, read_labels, read_nodes};
 pub use npy::read_npy;

@@ -102,7 +102,7 @@ impl Pairs {
 }
 
 /// A pair that names a node which the graph does not have.
-pub(crate) fn unknown(path: &Path, entry: usize, id: u64) -> FormatError {
+pub(crate) fn unknown(path: &Path, entry: usize, id: impl ToString) -> FormatError {
     FormatError::UnknownId { path: path.to_owned(), place: format!("pair {entry} (from 0)"), id: id.to_string() }
 }
 

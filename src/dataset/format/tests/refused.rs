@@ -118,9 +118,17 @@ fn matrix_market_files() {
 #[test]
 fn pairs_of_unknown_nodes() {
     let graph = read("e.txt", "10 20\n20 30\n", &EdgeOptions::default()).unwrap();
+    let pairs = |file: &Written, unknown| read_pairs(&file.path, &graph.ids, &EdgeOptions::default(), unknown);
     let known = write("test.txt", "30 10\n");
-    assert_eq!(read_pairs(&known.path, &graph.ids, &EdgeOptions::default()).unwrap(), [(2, 0)]);
-    let unknown = write("test.txt", "# pairs\n10 20\n20 40\n");
-    let error = read_pairs(&unknown.path, &graph.ids, &EdgeOptions::default()).unwrap_err();
+    assert_eq!(pairs(&known, UnknownIds::Refuse).unwrap().pairs, [(2, 0)]);
+    let unknown = write("test.txt", "# pairs\n10 20\n20 40\n40 50\n30 30\n");
+    let error = pairs(&unknown, UnknownIds::Refuse).unwrap_err();
     assert_words(&error, &unknown.path, &["line 3", "`40`", "a node of the graph"]);
+    let read = pairs(&unknown, UnknownIds::Skip).unwrap();
+    assert_eq!((read.pairs, read.skipped), (vec![(0, 1), (2, 2)], 2));
+    let matrix = write("test.mtx", "%%MatrixMarket matrix coordinate pattern general\n20 20 2\n10 20\n1 2\n");
+    assert_eq!(pairs(&matrix, UnknownIds::Skip).unwrap(), ReadPairs { pairs: vec![(0, 1)], skipped: 1 });
+    assert_words(&pairs(&matrix, UnknownIds::Refuse).unwrap_err(), &matrix.path, &["pair 1 (from 0)", "`1`"]);
+    let empty = write("test.txt", "# nothing\n");
+    assert_words(&pairs(&empty, UnknownIds::Skip).unwrap_err(), &empty.path, &["is empty"]);
 }

@@ -8,7 +8,7 @@ use super::fields;
 use super::numbers::Numbers;
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
 use crate::dataset::format::rows::{self, Piece};
-use crate::dataset::format::{EdgeOptions, Format, ReadEdges};
+use crate::dataset::format::{EdgeOptions, Format, ReadEdges, ReadPairs, UnknownIds};
 use crate::dataset::ids::Names;
 use crate::dataset::{EdgeList, Ids};
 
@@ -80,31 +80,32 @@ fn by_names(blocks: Blocks, dialect: &Dialect) -> Result<Read, FormatError> {
 }
 
 /// Reads pairs of ids that a graph has.
-pub(crate) fn read_pairs(path: &Path, ids: &Ids, options: &EdgeOptions) -> Result<Vec<(u32, u32)>, FormatError> {
+pub(crate) fn read_pairs(
+    path: &Path,
+    ids: &Ids,
+    options: &EdgeOptions,
+    unknown: UnknownIds,
+) -> Result<ReadPairs, FormatError> {
     let mut blocks = Blocks::open(path)?;
     let dialect = Dialect::find(blocks.first()?, options);
-    let mut pairs = vec![];
-    let mut unknown = None;
-    let mut number = 0u64;
+    let mut read = ReadPairs::default();
+    let mut refused = None;
     let visited = visit(blocks, &dialect, |_, from, to, _| {
-        number += 1;
-        let mut row = |field: &[u8]| {
-            let found = std::str::from_utf8(field).ok().and_then(|id| ids.row(id));
-            found.ok_or_else(|| {
-                unknown = Some(String::from_utf8_lossy(field).into_owned());
-                Fault::new("", "", "")
-            })
-        };
-        pairs.push((row(from)? as u32, row(to)? as u32));
-        Ok(())
+        let row = |field: &&[u8]| std::str::from_utf8(field).ok().and_then(|id| ids.row(id));
+        read.push(unknown, [from, to], row).map_err(|field| {
+            refused = Some(String::from_utf8_lossy(field).into_owned());
+            Fault::new("", "", "")
+        })
     });
-    match (visited, unknown) {
+    match (visited, refused) {
         (Err(FormatError::Line { path, line, .. }), Some(id)) => {
             Err(FormatError::UnknownId { path, place: format!("line {line}"), id })
         }
         (Err(error), _) => Err(error),
-        (Ok(()), _) if pairs.is_empty() => Err(FormatError::Empty { path: path.to_owned(), expected: EXPECTED }),
-        (Ok(()), _) => Ok(pairs),
+        (Ok(()), _) if read == ReadPairs::default() => {
+            Err(FormatError::Empty { path: path.to_owned(), expected: EXPECTED })
+        }
+        (Ok(()), _) => Ok(read),
     }
 }
 

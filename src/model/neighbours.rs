@@ -1,0 +1,282 @@
+//! The nearest nodes of a node: all of them compared, none left out.
+//!
+//! Tiles of rows are multiplied by many questions at a time in single precision, with every vector scaled so that no
+//! product exceeds one; then a bound on the rounding says which rows can be among the best, and these few are compared in
+//! double precision. So the answer is that of comparing all rows in double precision, whoever computed it and however the
+//! rows were cut; equals come in the order of their rows.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::vectors::{Side, UnlikeSides, Vectors};
+use crate::graph::parallel::singly;
+use crate::kernel::gemm::{Onto, Small, multiply_packed};
+use crate::kernel::{Buffer, LANES, Panel, PanelMut, stride};
+
+/// Questions that are multiplied at a time.
+const QUESTIONS: usize = 128;
+/// Rows of a tile: its products with all questions stay in the second cache.
+const TILE: usize = 384;
+/// Rows that look good enough wait for double precision until there are so many beyond twice those asked for.
+const WAITING: usize = 32;
+
+/// What makes nodes near.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The cosine of the angle between their vectors; 0 where one of them is zero.
+    Cosine(Side),
+    /// How likely an edge between them is.
+    Score {
+        /// Whether it must lead from the one that is asked for.
+        is_directed: bool,
+    },
+}
+
+/// A node near another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighbour {
+    /// Its row.
+    pub row: u32,
+    /// How near, the more the nearer.
+    pub score: f32,
+}
+
+/// Vectors made ready to be asked for neighbours.
+///
+/// ```
+/// use isvd_dist::matrix::Dense;
+/// use isvd_dist::model::neighbours::{By, Neighbours};
+/// use isvd_dist::model::vectors::{Side, Vectors};
+/// use std::sync::Arc;
+/// let left = Dense::new(3, 2, vec![1.0, 0.0, 0.0, 2.0, 3.0, 1.0])?;
+/// let vectors = Arc::new(Vectors { right: left.clone(), left });
+/// let neighbours = Neighbours::new(vectors, By::Cosine(Side::Left))?;
+/// let nearest = neighbours.of(&[0, 1], 1, 2);
+/// assert_eq!((nearest[0][0].row, nearest[1][0].row), (2, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Neighbours {
+    vectors: Arc<Vectors>,
+    by: By,
+    rows: usize,
+    depth: usize,
+    /// Rows to compare with, each of length one at most, as a panel.
+    panel: Arc<Buffer>,
+    /// The length of each row to compare with.
+    norms: Vec<f64>,
+    /// What every row was divided by, where it was not its own length.
+    largest: f64,
+}
+
+impl Neighbours {
+    /// Makes vectors ready.
+    pub fn new(vectors: Arc<Vectors>, by: By) -> Result<Self, UnlikeSides> {
+        let side = match by {
+            By::Cosine(side) => side,
+            By::Score { .. } => Side::Both,
+        };
+        let rows = vectors.rows(side)?;
+        // A panel of no columns is none.
+        let depth = vectors.columns(by.compared()).max(1);
+        let norm = |row| vectors.row(by.compared(), row).map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        let norms: Vec<f64> = (0..rows).map(norm).collect();
+        let largest = norms.iter().copied().fold(0.0, f64::max);
+        let mut panel = Buffer::zeroed(rows * stride(depth));
+        for (row, to) in panel.chunks_exact_mut(stride(depth)).enumerate() {
+            let length = if matches!(by, By::Cosine(_)) { norms[row] } else { largest };
+            write_scaled(by.order(&vectors, row), length, to);
+        }
+        Ok(Self { vectors, by, rows, depth, panel: Arc::new(panel), norms, largest })
+    }
+
+    /// The `top` nearest of each row, the nearest first, by so many threads; a row is not its own neighbour.
+    pub fn of(&self, rows: &[u32], top: usize, threads: usize) -> Vec<Vec<Neighbour>> {
+        let blocks: Vec<&[u32]> = rows.chunks(QUESTIONS).collect();
+        let tiles = self.rows.div_ceil(TILE);
+        // Few questions are shared out by rows.
+        let parts = if blocks.len() >= 2 * threads { 1 } else { threads.min(tiles).max(1) };
+        let part = |n: usize| tiles * n / parts * TILE..self.rows.min(tiles * (n + 1) / parts * TILE);
+        let work = |scratch: &mut Buffer, n: usize| self.best(blocks[n / parts], part(n % parts), top, scratch);
+        let found = singly(blocks.len() * parts, threads, || Buffer::zeroed(0), work);
+        found.chunks(parts).flat_map(|parts| merge(parts, top)).collect()
+    }
+
+    /// The best of some rows for each question.
+    fn best(&self, questions: &[u32], rows: Range<usize>, top: usize, scratch: &mut Buffer) -> Vec<Vec<Neighbour>> {
+        let mut searches: Vec<Search> = questions.iter().map(|&row| self.search(row, top)).collect();
+        let count = questions.len();
+        let mut small = vec![0.0; self.depth * count];
+        let mut question = vec![0.0; self.depth];
+        for (place, search) in searches.iter().enumerate() {
+            write_scaled(self.vectors.row(self.by.asked(), search.question as usize), search.norm, &mut question);
+            question.iter().enumerate().for_each(|(k, &entry)| small[k * count + place] = entry);
+        }
+        let small = Small::new(&small, self.depth, count);
+        let (from, to) = (stride(self.depth), stride(count));
+        let mut bounds = vec![f32::INFINITY; to];
+        bounds.iter_mut().zip(&searches).for_each(|(bound, search)| *bound = search.bound);
+        for first in rows.clone().step_by(TILE) {
+            let height = TILE.min(rows.end - first);
+            scratch.resize(height * to);
+            let tile = Panel::new(height, self.depth, &self.panel[first * from..(first + height) * from]);
+            multiply_packed(tile, &small, PanelMut::new(height, count, scratch), Onto::Nothing);
+            for (row, products) in (first..).zip(scratch.chunks_exact(to)) {
+                for (block, (products, found)) in
+                    products.chunks_exact(LANES).zip(bounds.chunks_exact_mut(LANES)).enumerate()
+                {
+                    // Written so that a product that is no number is looked at.
+                    let is_near = |(product, bound): (&f32, &f32)| !(product < bound);
+                    if products.iter().zip(found.iter()).fold(false, |any, pair| any | is_near(pair)) {
+                        for (place, (product, bound)) in products.iter().zip(found).enumerate() {
+                            if is_near((product, bound))
+                                && let Some(search) = searches.get_mut(block * LANES + place)
+                            {
+                                search.add(self, row as u32);
+                                *bound = search.bound;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        searches.into_iter().map(|search| search.finish(self)).collect()
+    }
+
+    fn search(&self, question: u32, top: usize) -> Search {
+        let norm =
+            self.vectors.row(self.by.asked(), question as usize).map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        let scale = match self.by {
+            By::Cosine(_) => 1.0,
+            By::Score { is_directed: true } => norm * self.largest,
+            By::Score { is_directed: false } => norm * self.largest / 2.0,
+        };
+        let room = 2 * top.min(self.rows) + WAITING;
+        let bound = if top == 0 { f32::INFINITY } else { f32::NEG_INFINITY };
+        Search { question, top, norm, scale, bound, best: Vec::new(), waiting: Vec::with_capacity(room), room }
+    }
+
+    /// How near two rows are.
+    fn compare(&self, question: u32, norm: f64, row: u32) -> f32 {
+        let score = match self.by {
+            By::Score { is_directed } => self.vectors.score(question, row, is_directed),
+            By::Cosine(side) => {
+                let (one, other) = (self.vectors.row(side, question as usize), self.vectors.row(side, row as usize));
+                let product: f64 = one.zip(other).map(|(a, b)| f64::from(a) * f64::from(b)).sum();
+                let lengths = norm * self.norms[row as usize];
+                if lengths > 0.0 { (product / lengths) as f32 } else { 0.0 }
+            }
+        };
+        // No zero has a sign.
+        score + 0.0
+    }
+
+    /// More than single precision can be off by, for vectors of length one.
+    fn rounding(&self) -> f64 {
+        (self.depth as f64 + 8.0) * f64::from(f32::EPSILON)
+    }
+}
+
+impl By {
+    /// The vector of the node that is asked for.
+    fn asked(self) -> Side {
+        match self {
+            Self::Cosine(side) => side,
+            Self::Score { is_directed: true } => Side::Left,
+            Self::Score { is_directed: false } => Side::Both,
+        }
+    }
+
+    /// The vectors that it is compared with.
+    fn compared(self) -> Side {
+        match self {
+            Self::Cosine(side) => side,
+            Self::Score { is_directed: true } => Side::Right,
+            Self::Score { is_directed: false } => Side::Both,
+        }
+    }
+
+    /// The vector to compare with, so that its product with the one that is asked for says how near it is: what leaves one node
+    /// arrives at the other.
+    fn order(self, vectors: &Vectors, row: usize) -> impl Iterator<Item = f32> + '_ {
+        let [first, second] = match self {
+            Self::Score { is_directed: false } => [Side::Right, Side::Left].map(Some),
+            _ => [Some(self.compared()), None],
+        };
+        first.into_iter().chain(second).flat_map(move |side| vectors.row(side, row))
+    }
+}
+
+/// A vector divided by a length, unless that is zero.
+fn write_scaled(vector: impl Iterator<Item = f32>, length: f64, to: &mut [f32]) {
+    let factor = if length > 0.0 { 1.0 / length } else { 0.0 };
+    to.iter_mut().zip(vector).for_each(|(to, entry)| *to = (f64::from(entry) * factor) as f32);
+}
+
+/// The best rows for one question so far.
+struct Search {
+    question: u32,
+    top: usize,
+    norm: f64,
+    /// A score divided by this is a product of scaled vectors.
+    scale: f64,
+    /// Products below it need not be looked at.
+    bound: f32,
+    /// In order.
+    best: Vec<Neighbour>,
+    waiting: Vec<u32>,
+    room: usize,
+}
+
+impl Search {
+    fn add(&mut self, all: &Neighbours, row: u32) {
+        if row != self.question {
+            self.waiting.push(row);
+        }
+        if self.waiting.len() >= self.room {
+            self.settle(all);
+        }
+    }
+
+    /// Compares what waits in double precision, and keeps the best.
+    fn settle(&mut self, all: &Neighbours) {
+        let (question, norm) = (self.question, self.norm);
+        let compared = |row| Neighbour { row, score: all.compare(question, norm, row) };
+        self.best.extend(self.waiting.drain(..).map(compared));
+        self.best.sort_unstable_by(nearest_first);
+        self.best.truncate(self.top);
+        if let Some(last) = self.best.last().filter(|_| self.best.len() == self.top) {
+            // Rows come in their order, so one that is no better than the last does not replace it.
+            let product = if self.scale > 0.0 { f64::from(last.score) / self.scale } else { 0.0 };
+            self.bound = (product - all.rounding()) as f32;
+            if self.scale == 0.0 || self.norm == 0.0 {
+                // Everything is zero.
+                self.bound = f32::INFINITY;
+            }
+        }
+    }
+
+    fn finish(mut self, all: &Neighbours) -> Vec<Neighbour> {
+        self.settle(all);
+        self.best
+    }
+}
+
+fn nearest_first(one: &Neighbour, other: &Neighbour) -> Ordering {
+    other.score.total_cmp(&one.score).then(one.row.cmp(&other.row))
+}
+
+/// The best of what was found among different rows.
+fn merge(parts: &[Vec<Vec<Neighbour>>], top: usize) -> Vec<Vec<Neighbour>> {
+    let of_question = |question: usize| {
+        let mut all: Vec<Neighbour> = parts.iter().flat_map(|part| part[question].iter().copied()).collect();
+        all.sort_unstable_by(nearest_first);
+        all.truncate(top);
+        all
+    };
+    (0..parts.first().map_or(0, Vec::len)).map(of_question).collect()
+}
+
+#[cfg(test)]
+mod tests;
