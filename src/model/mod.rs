@@ -3,6 +3,7 @@
 pub mod classifier;
 pub mod embedding;
 pub mod features;
+pub mod map;
 pub mod named;
 pub mod propagation;
 pub mod transition;

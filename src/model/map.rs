@@ -1,0 +1,100 @@
+//! A map of an embedding: a place in the plane for every node of a sample, near those it is like.
+//!
+//! Rows are centred and brought to length one, so that what counts is their direction. Their first two principal
+//! components give every point its first place. Then every point is drawn to its exact nearest neighbours and pushed off
+//! others that are drawn at random (the idea of UMAP: McInnes, Healy and Melville, 2018), and the communities of the
+//! graph of neighbours (Louvain: Blondel and others, 2008) give it a group. Everything happens on one thread in a fixed
+//! order and random numbers come from counters, so a seed gives one map.
+
+mod groups;
+mod layout;
+mod neighbours;
+mod points;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use crate::kernel::random::{bits, stream};
+use points::Points;
+
+/// How many points are shown at most, unless told otherwise: more would cover each other.
+pub const SAMPLE: usize = 4_000;
+/// Neighbours that a point is drawn to.
+pub const NEIGHBOURS: usize = 12;
+/// How many times every point is moved on its way to its place.
+pub const ROUNDS: usize = 200;
+
+/// How a map is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// The most points; where there are more rows, as many are drawn at random.
+    pub sample: usize,
+    /// Neighbours that a point is drawn to.
+    pub neighbours: usize,
+    /// How many times every point is moved.
+    pub rounds: usize,
+    /// The seed of the sample and of the layout.
+    pub seed: u64,
+}
+
+impl Options {
+    /// The usual map of at most `sample` points.
+    pub fn new(sample: usize, seed: u64) -> Self {
+        Self { sample, neighbours: NEIGHBOURS, rounds: ROUNDS, seed }
+    }
+}
+
+/// The points of a map, in the order of their rows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Map {
+    /// The row of each point.
+    pub rows: Vec<u32>,
+    /// Where each point is: both coordinates lie in −1..=1.
+    pub places: Vec<[f32; 2]>,
+    /// The group of each point; groups are numbered from the largest down.
+    pub groups: Vec<u32>,
+    /// How many groups there are.
+    pub group_count: usize,
+}
+
+/// Maps `rows` vectors of `rank` entries each, row after row. A vector with an entry that is no number counts as zero.
+///
+/// ```
+/// use isvd_dist::model::map::{Options, map};
+/// // Two bundles of directions.
+/// let bundle = |i: u32| [1.0, 0.01 * i as f32].into_iter().chain([0.01 * i as f32, 1.0]);
+/// let found = map(&(0..50).flat_map(bundle).collect::<Vec<f32>>(), 2, 100, &Options::new(1000, 1));
+/// assert_eq!(found.rows.len(), 100);
+/// assert!((0..100).all(|point| found.groups[point] != found.groups[point ^ 1]));
+/// ```
+///
+/// # Panics
+/// If `vectors` has another length, or there are 2³² rows or more.
+pub fn map(vectors: &[f32], rank: usize, rows: usize, options: &Options) -> Map {
+    assert_eq!(vectors.len(), rows * rank, "{rows} vectors of {rank} entries");
+    let rows = sample(rows, options.sample, options.seed);
+    let points = Points::new(vectors, rank, &rows);
+    let neighbours = neighbours::nearest(&points, options.neighbours);
+    let likeness = neighbours::likeness(&neighbours, rows.len());
+    let places = layout::lay_out(points.principal_places(), &likeness, options);
+    let (groups, group_count) = groups::communities(&likeness, rows.len());
+    Map { rows, places, groups, group_count }
+}
+
+/// At most `limit` of the numbers below `rows`, each as likely as any other, ascending (Floyd's algorithm).
+fn sample(rows: usize, limit: usize, seed: u64) -> Vec<u32> {
+    let count = u32::try_from(rows).expect("fewer than 2³² rows");
+    if rows <= limit {
+        return (0..count).collect();
+    }
+    let mut chosen = BTreeSet::new();
+    for last in count - limit as u32..count {
+        let word = u128::from(bits(seed, stream::MAP, u64::from(last), 0));
+        let drawn = ((word * (u128::from(last) + 1)) >> 64) as u32;
+        if !chosen.insert(drawn) {
+            chosen.insert(last);
+        }
+    }
+    chosen.into_iter().collect()
+}
