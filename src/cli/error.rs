@@ -22,6 +22,7 @@ use crate::model::embedding::ModelError;
 use crate::model::features::FeatureError;
 use crate::report::output::OutputError;
 use crate::report::saved::SavedError;
+use crate::report::shown::ShownError;
 use crate::svd::SvdError;
 
 /// Everything that can end a run early.
@@ -166,6 +167,9 @@ pub enum Error {
         /// How many features each.
         columns: usize,
     },
+    /// A run cannot be shown.
+    #[error(transparent)]
+    Shown(Box<ShownError>),
     /// There is no model to apply.
     #[error(transparent)]
     Saved(Box<SavedError>),
@@ -361,6 +365,7 @@ impl Error {
                 FeatureError::Svd(_) | FeatureError::Engine(_) => Self::FAILED,
                 _ => Self::DATA,
             },
+            Self::Shown(_) => Self::DATA,
             Self::Saved(_) | Self::Nodes { .. } | Self::OtherGraph { .. } => Self::DATA,
             Self::OwnEmbedding { .. } | Self::UnknownClass { .. } => Self::DATA,
             Self::Network(source) => match source.as_ref() {

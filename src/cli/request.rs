@@ -38,6 +38,8 @@ pub struct Request {
     pub log: LevelFilter,
     /// The file that shows every step on a time line.
     pub timeline: Option<PathBuf>,
+    /// Whether a report is written.
+    pub report: bool,
     /// Keeps what is found, once the data is known.
     pub keeper: Option<Arc<Keeper>>,
 }
@@ -67,6 +69,7 @@ impl Request {
             resume,
             log,
             trace,
+            no_report,
             ..
         } = arguments;
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
@@ -87,6 +90,7 @@ impl Request {
             set: what.assignments(),
             log: log.into(),
             timeline: trace,
+            report: !no_report,
             keeper: None,
             experiment,
         })

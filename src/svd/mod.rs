@@ -34,7 +34,7 @@ mod run;
 mod solve;
 mod subspace;
 
-pub use certificate::Certificate;
+pub use certificate::{Certificate, Look};
 pub use keep::Keep;
 pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, Start, SvdError};
 pub use prepared::Prepared;
