@@ -56,8 +56,8 @@ fn overview(runs: &[Shown]) -> String {
         .map(|run| format!("<dt>{}</dt><dd><code>{}</code></dd>\n", escape(&run.name), escape(&run.details.command)))
         .collect();
     let commands =
-        if commands.is_empty() { commands } else { format!("<div class=\"card\"><dl>\n{commands}</dl></div>") };
-    format!("<div class=\"card\">{}</div>{commands}", table(&head, &runs.iter().map(row).collect::<Vec<_>>()))
+        if commands.is_empty() { commands } else { format!("<div class=\"card broad\"><dl>\n{commands}</dl></div>") };
+    format!("<div class=\"card broad\">{}</div>{commands}", table(&head, &runs.iter().map(row).collect::<Vec<_>>()))
 }
 
 /// One line a figure of a stage, one column a run.
@@ -78,7 +78,7 @@ fn figures(runs: &[Shown]) -> String {
     }
     let head: String = runs.iter().map(|run| format!("<th>{}</th>", escape(&run.name))).collect();
     let mut html = format!(
-        "<div class=\"card metrics\"><div class=\"wide\"><table>\n<thead><tr><th>stage</th><th>figure</th>{head}</tr></thead>\n<tbody>\n"
+        "<div class=\"card broad metrics\"><div class=\"wide\"><table>\n<thead><tr><th>stage</th><th>figure</th>{head}</tr></thead>\n<tbody>\n"
     );
     for (stage, name) in &lines {
         let found = |run: &Shown| {

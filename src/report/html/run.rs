@@ -141,7 +141,7 @@ fn what_was_run(run: &Shown) -> String {
         true => String::new(),
         false => format!("<pre class=\"command\"><code>{}</code></pre>", escape(&details.command)),
     };
-    format!("{command}<div class=\"card\"><dl>\n{facts}</dl></div>")
+    format!("<div class=\"broad\">{command}<div class=\"card\"><dl>\n{facts}</dl></div></div>")
 }
 
 /// Every figure of every stage.
@@ -166,7 +166,10 @@ fn figures(stages: &[Stage]) -> String {
     match rows.is_empty() {
         true => String::new(),
         false => {
-            format!("<div class=\"card metrics\">{}</div>", table(&["stage", "figure", "valid", "test", "time"], &rows))
+            format!(
+                "<div class=\"card broad metrics\">{}</div>",
+                table(&["stage", "figure", "valid", "test", "time"], &rows)
+            )
         }
     }
 }
@@ -259,7 +262,9 @@ pub(super) fn convergence_series(colour: usize, name: &str, stage: &Stage, found
 }
 
 /// Ways to convergence beside each other.
-pub(super) fn convergence(series: Vec<Series>) -> String {
+pub(super) fn convergence(mut series: Vec<Series>) -> String {
+    // One point is no way.
+    series.retain(|series| series.points.len() > 1);
     let all = || series.iter().flat_map(|series| series.points.iter().copied());
     if all().next().is_none() {
         return String::new();
@@ -308,7 +313,8 @@ fn quality(run: &Shown) -> Vec<String> {
     if let Some((stage, confusion)) = last {
         let caption =
             format!("Classes of the {} nodes (rows) and where {} put them (columns)", confusion.split, stage.name);
-        charts.push(figure("broad", &caption, &grid::confusion(&run.details.classes, &confusion.counts)));
+        let kind = if confusion.counts.len() > 8 { "broad" } else { "" };
+        charts.push(figure(kind, &caption, &grid::confusion(&run.details.classes, &confusion.counts)));
     }
     if let Some(chart) = run.metrics.stages.iter().find_map(|stage| stage.ranks_tried.as_ref()) {
         let points: Vec<[f64; 2]> = chart.iter().map(|(&rank, &auc)| [rank as f64, auc]).collect();
@@ -450,5 +456,5 @@ fn cost(run: &Shown) -> Vec<String> {
 
 fn plan(run: &Shown) -> String {
     let Some(plan) = &run.details.plan else { return String::new() };
-    format!("<details class=\"card\"><summary>Show every step</summary><pre>{}</pre></details>", escape(plan))
+    format!("<details class=\"card broad\"><summary>Show every step</summary><pre>{}</pre></details>", escape(plan))
 }

@@ -93,19 +93,19 @@ fn groups(map: &NodeMap) -> Vec<Drawn<'_>> {
     drawn
 }
 
-/// Writes names in the middle of their groups, where they do not cover each other.
+/// Writes names above their groups, where they do not cover each other.
 fn names(svg: &mut String, groups: &[Drawn]) {
     let mut taken: Vec<[f64; 4]> = Vec::new();
     for group in groups.iter().filter(|group| group.colour != REST).take(LABELS) {
-        let middle = |axis: fn(&(f64, f64)) -> f64| {
+        let among = |axis: fn(&(f64, f64)) -> f64, share: usize| {
             let mut places: Vec<f64> = group.points.iter().map(|&point| axis(&place(group.map, point))).collect();
             places.sort_by(f64::total_cmp);
-            places[places.len() / 2]
+            places[places.len() * share / 100]
         };
         let name = cut(&group.name, 24);
         let half = 4.2 * name.chars().count() as f64;
-        let x = middle(|place| place.0).clamp(half + 2.0, WIDTH - half - 2.0);
-        let y = middle(|place| place.1).clamp(14.0, HEIGHT - 6.0);
+        let x = among(|place| place.0, 50).clamp(half + 2.0, WIDTH - half - 2.0);
+        let y = (among(|place| place.1, 8) - 7.0).clamp(14.0, HEIGHT - 6.0);
         let own = [x - half, y - 14.0, x + half, y + 5.0];
         let meets = |other: &[f64; 4]| own[0] < other[2] && other[0] < own[2] && own[1] < other[3] && other[1] < own[3];
         if taken.iter().any(meets) {
