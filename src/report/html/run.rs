@@ -449,7 +449,11 @@ fn cost(run: &Shown) -> Vec<String> {
         let parts = vec!["computing".to_owned(), "waiting for others".to_owned()];
         let by_worker =
             Bars { about: "Time by worker".to_owned(), parts, bars: metrics.time_by_worker.iter().map(bar).collect() };
-        charts.push(figure("", "Time by worker", &by_worker.draw()));
+        let caption = match metrics.processes {
+            1 => "Time by worker; all share the memory of the process",
+            _ => "Time by worker",
+        };
+        charts.push(figure("", caption, &by_worker.draw()));
     }
     charts
 }
