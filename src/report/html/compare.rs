@@ -1,8 +1,8 @@
 //! Several runs side by side.
 
 use super::bars::{Bar, Bars};
-use super::run::{convergence, convergence_series, decomposed, spectrum, spectrum_series};
 use super::scatter::scatter;
+use super::spectra::{convergence, convergence_series, decomposed, spectrum, spectrum_series};
 use super::text::{escape, number, size, time};
 use super::{figure, page, section, table};
 use crate::report::metrics::Stage;

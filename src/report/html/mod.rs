@@ -4,11 +4,16 @@
 mod axis;
 mod bars;
 mod compare;
+mod cost;
+mod degrees;
 mod grid;
 mod lines;
+mod quality;
 mod run;
 mod scatter;
+mod spectra;
 mod text;
+mod training;
 
 pub use compare::compare;
 pub use run::report;

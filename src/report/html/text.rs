@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::report::table::thousands;
+
 /// Text in which nothing is taken for markup.
 pub(super) fn escape(text: &str) -> Cow<'_, str> {
     let is_special = |c: char| matches!(c, '&' | '<' | '>' | '"' | '\'') || (c.is_control() && c != '\n' && c != '\t');
@@ -103,4 +105,14 @@ pub(super) fn size(bytes: u64) -> String {
         Some((step, unit)) => format!("{:.1} {unit}", bytes as f64 / step),
         None => format!("{bytes} B"),
     }
+}
+
+/// How many there are of something.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    let ending = match (count, what.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        _ => "s",
+    };
+    format!("{} {what}{ending}", thousands(count))
 }
