@@ -15,7 +15,8 @@ fn without_arguments_the_demo_goes_to_its_own_folder() {
     for word in ["dataset         demo", "5,000", "50,000", "workers         1", "auc", "valid", "test", "out/demo"] {
         assert!(table.contains(word), "`{word}` is not in:\n{table}");
     }
-    let expected = ["ids.txt", "left.npy", "metrics.json", "right.npy", "singular_values.npy"];
+    let expected =
+        ["ids.txt", "left.npy", "metrics.json", "report.html", "report.json", "right.npy", "singular_values.npy"];
     assert_eq!(names(&folder.path().join("out/demo")), expected);
 }
 

@@ -14,6 +14,7 @@ use super::explain::Explain;
 #[cfg(unix)]
 use super::launch::Launch;
 use super::nodes::predict::Predict;
+use super::report::Report;
 use super::results::export::Export;
 use super::results::neighbors::Neighbors;
 use super::results::score::Score;
@@ -64,6 +65,10 @@ pub struct Arguments {
     /// Go on from the newest checkpoint in the --out folder, if there is one; any number of workers will do
     #[arg(long)]
     pub resume: bool,
+
+    /// Write no report.html: saves some tenths of a second
+    #[arg(long)]
+    pub no_report: bool,
 
     /// Print the content of metrics.json on stdout instead of a table
     #[arg(long)]
@@ -152,6 +157,8 @@ pub enum Command {
     Explain(Explain),
     /// Write a dataset as a folder that opens at once, whatever its size
     Convert(Convert),
+    /// Write the report of a run again, or one that compares several
+    Report(Report),
     /// Run an experiment on several processes of this machine
     #[cfg(unix)]
     Launch(Launch),

@@ -24,6 +24,7 @@ use crate::report::export::ExportError;
 use crate::report::output::OutputError;
 use crate::report::progress::{above, has_colours, take_down};
 use crate::report::saved::{SavedError, UnknownNode};
+use crate::report::shown::ShownError;
 use crate::serve::ServeError;
 use crate::svd::SvdError;
 
@@ -169,6 +170,9 @@ pub enum Error {
         /// How many features each.
         columns: usize,
     },
+    /// A run cannot be shown.
+    #[error(transparent)]
+    Shown(Box<ShownError>),
     /// There is no model to apply.
     #[error(transparent)]
     Saved(Box<SavedError>),
@@ -406,6 +410,7 @@ impl Error {
                 FeatureError::Svd(_) | FeatureError::Engine(_) => Self::FAILED,
                 _ => Self::DATA,
             },
+            Self::Shown(_) => Self::DATA,
             Self::Saved(_) | Self::Nodes { .. } | Self::OtherGraph { .. } => Self::DATA,
             Self::OwnEmbedding { .. } | Self::UnknownClass { .. } => Self::DATA,
             Self::UnknownNode { place: None, .. } | Self::Export(ExportError::Sides(_)) => Self::USAGE,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::{Error, Request};
 use crate::config::{Experiment, Statement};
 use crate::dataset::{Dataset, LinkSplit};
-use crate::evaluate::{Metric, choose_rank};
+use crate::evaluate::{Metric, choose_rank, curves};
 use crate::finetune::{Kernel, Tuned, tune};
 use crate::graph::Graph;
 use crate::graph::evolve::Operation;
@@ -15,6 +15,8 @@ use crate::matrix::Shape;
 use crate::model::embedding::{self, Embedding, embed, embed_matrix};
 use crate::model::follow::Follower;
 use crate::model::named::Named;
+use crate::report::details::{CURVE_POINTS, SplitCurves, StageDetails};
+use crate::report::memory::peak_bytes;
 use crate::report::metrics::{Decomposition, EMBEDDING, FINETUNE, KernelFigures, Scores, Stage, UPDATE};
 use crate::report::progress::{Bar, Voice};
 use crate::svd::{self, Keep};
@@ -98,7 +100,7 @@ impl Runner<'_> {
         bar.done("");
         let weights = tuned.kernel.weights(&embedding.singular_values);
         let kernel = KernelFigures { mean: tuned.kernel.mean, sharpness: tuned.kernel.sharpness, loss: tuned.loss };
-        self.record(FINETUNE, start, embedding, &weights, Some(kernel), None)?;
+        self.record(FINETUNE, start, embedding, &weights, Some((kernel, tuned.losses.clone())), None)?;
         Ok(tuned)
     }
 
@@ -170,9 +172,10 @@ impl Runner<'_> {
         start: Instant,
         embedding: &Embedding,
         weights: &[f64],
-        kernel: Option<KernelFigures>,
+        trained: Option<(KernelFigures, Vec<f64>)>,
         ranks_tried: Option<BTreeMap<usize, f64>>,
     ) -> Result<(), Error> {
+        let (kernel, losses) = trained.map_or((None, Vec::new()), |(kernel, losses)| (Some(kernel), losses));
         let seconds = start.elapsed().as_secs_f64();
         let began = Instant::now();
         // Only a matrix of all nodes by all nodes says something of pairs.
@@ -181,11 +184,21 @@ impl Runner<'_> {
         let score = |split: &Option<LinkSplit>, name| {
             split.as_ref().filter(|_| has_pairs).map(|split| self.scores(embedding, weights, split, name)).transpose()
         };
-        let (valid, test) = (score(&self.dataset.valid, "valid")?, score(&self.dataset.test, "test")?);
+        let (valid, test) = (score(&self.dataset.valid, "valid")?.unzip(), score(&self.dataset.test, "test")?.unzip());
         self.evaluate += began.elapsed().as_secs_f64();
+        let mut details = StageDetails { curves: test.1.flatten().or(valid.1.flatten()), ..StageDetails::default() };
+        // A kernel is trained over the triplets of the stage before.
+        if kernel.is_none() {
+            details.singular_values = embedding.singular_values.iter().map(|&value| f64::from(value)).collect();
+            details.relative_residuals.clone_from(&embedding.relative_residuals);
+            details.convergence.clone_from(&embedding.looks);
+        }
+        details.losses = losses;
         self.stages.push(Stage {
-            valid,
-            test,
+            valid: valid.0,
+            test: test.0,
+            peak_memory_bytes: peak_bytes(),
+            details,
             decomposition: Some(decomposition_of(embedding)),
             kernel,
             ranks_tried,
@@ -200,7 +213,7 @@ impl Runner<'_> {
         weights: &[f64],
         pairs: &LinkSplit,
         split: &'static str,
-    ) -> Result<Scores, Error> {
+    ) -> Result<(Scores, Option<SplitCurves>), Error> {
         let is_directed = self.dataset.graph.is_directed();
         let edges = embedding.score(&pairs.edges, is_directed, weights);
         let non_edges = embedding.score(&pairs.non_edges, is_directed, weights);
@@ -208,7 +221,10 @@ impl Runner<'_> {
             Ok(value) => Ok((metric.to_string(), value)),
             Err(source) => Err(Error::Evaluate { metric, split, dataset: self.dataset.name.clone(), source }),
         };
-        self.experiment.metrics.iter().map(figure).collect::<Result<_, _>>().map(Scores)
+        let scores = self.experiment.metrics.iter().map(figure).collect::<Result<_, _>>().map(Scores)?;
+        // Figures are asked for by name; a curve that there is none of is just not drawn.
+        let curves = curves(&edges, &non_edges, CURVE_POINTS).ok().filter(|_| self.request.report);
+        Ok((scores, curves.map(|curves| SplitCurves { split: split.to_owned(), curves })))
     }
 }
 

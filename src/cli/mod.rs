@@ -16,6 +16,7 @@ mod launch;
 mod links;
 mod memory;
 mod nodes;
+mod report;
 mod request;
 mod results;
 mod run;
@@ -34,6 +35,7 @@ pub use explain::Explain;
 #[cfg(unix)]
 pub use launch::Launch;
 pub use nodes::predict::Predict;
+pub use report::Report;
 pub use request::{Format, Request};
 pub use results::export::Export;
 pub use results::neighbors::Neighbors;
@@ -49,6 +51,7 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         Some(Command::Datasets(datasets)) => datasets.run(),
         Some(Command::Predict(predict)) => predict.run(),
         Some(Command::Explain(explain)) => explain.run(),
+        Some(Command::Report(report)) => report.run(),
         #[cfg(unix)]
         Some(Command::Launch(launch)) => launch.run(),
         Some(Command::Convert(convert)) => convert.run(),

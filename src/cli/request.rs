@@ -39,6 +39,8 @@ pub struct Request {
     pub log: LevelFilter,
     /// The file that shows every step on a time line.
     pub timeline: Option<PathBuf>,
+    /// Whether a report is written.
+    pub report: bool,
     /// Keeps what is found, once the data is known.
     pub keeper: Option<Arc<Keeper>>,
 }
@@ -68,6 +70,7 @@ impl Request {
             resume,
             log,
             trace,
+            no_report,
             ..
         } = arguments;
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
@@ -94,6 +97,7 @@ impl Request {
             set: what.assignments(),
             log,
             timeline: trace,
+            report: !no_report,
             keeper: None,
             experiment,
         })

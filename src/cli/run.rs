@@ -3,7 +3,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::cluster::{in_company, state_data};
+use super::explain::planned;
 use super::nodes::NodeData;
+use super::report::{self, Known};
 use super::{Error, Format, Request, links, nodes, signals};
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::gauge::BYTES_READ;
@@ -13,6 +15,7 @@ use crate::engine::mesh::Mesh;
 use crate::engine::worker_times;
 use crate::graph::{Graph, Import, Order, TILES_MADE};
 use crate::kernel::buffer::release_unused;
+use crate::report::details::{Degrees, Mapped, log_odds};
 use crate::report::memory;
 use crate::report::metrics::{Metrics, Seconds, Stage, WorkerFigures, merge};
 use crate::report::output::{Folder, ResultFile, Results};
@@ -121,7 +124,21 @@ fn predict_links(
     let has_node_rows = first.as_ref().is_none_or(|embedding| embedding.nodes == graph.nodes());
     let ids = Some(&dataset.ids).filter(|_| has_node_rows);
     let files = first.as_ref().map(ResultFile::of_embedding).unwrap_or_default();
-    finish(request, folder, Results { metrics: &metrics, ids, files })
+    let known = || Known {
+        degrees: Some(Degrees::of(&graph.degrees)),
+        classes: &[],
+        mapped: first.as_ref().map(|embedding| Mapped {
+            of: "embedding",
+            vectors: &embedding.left,
+            rank: embedding.rank,
+            rows: embedding.nodes,
+            ids,
+            labels: ids.and(dataset.labels.as_deref()).map(|labels| (labels, &dataset.classes[..])),
+            seed: request.experiment.seed,
+        }),
+        plan: planned::links(request, &graph, dataset),
+    };
+    finish(request, folder, Results { metrics: &metrics, ids, files }, known)
 }
 
 fn classify_nodes(
@@ -147,12 +164,34 @@ fn classify_nodes(
         files = model.files();
         files.extend(prediction_files(probabilities, &data.dataset.classes, &data.dataset.ids));
     }
-    finish(request, folder, Results { metrics: &metrics, ids: Some(&data.dataset.ids), files })
+    let ids = Some(&data.dataset.ids);
+    let classified = first.as_ref().filter(|_| folder.is_some() && request.report);
+    let odds = classified.map(|(_, probabilities)| log_odds(probabilities));
+    let known = || Known {
+        degrees: Some(data.degrees.clone()),
+        classes: &data.dataset.classes,
+        mapped: odds.as_ref().map(|odds| Mapped {
+            of: "class probabilities",
+            vectors: odds.data(),
+            rank: odds.columns(),
+            rows: odds.rows(),
+            ids,
+            labels: Some((data.labels(), &data.dataset.classes)),
+            seed: request.experiment.seed,
+        }),
+        plan: planned::nodes(request, task, &data),
+    };
+    finish(request, folder, Results { metrics: &metrics, ids, files }, known)
 }
 
 /// Writes and prints, where that is this process's part, and removes the checkpoints that led to the results. That takes a
 /// moment, in which nobody ends the run. The other processes are needed no more: their end does not matter now.
-fn finish(request: &Request, folder: Option<&Folder>, results: Results<'_>) -> Result<(), Error> {
+fn finish<'a>(
+    request: &Request,
+    folder: Option<&Folder>,
+    mut results: Results<'_>,
+    known: impl FnOnce() -> Known<'a>,
+) -> Result<(), Error> {
     if let Some(keeper) = &request.keeper {
         keeper.interrupt().hold();
     }
@@ -161,6 +200,9 @@ fn finish(request: &Request, folder: Option<&Folder>, results: Results<'_>) -> R
     }
     let Some(folder) = folder else { return Ok(()) };
     let metrics = results.metrics;
+    if request.report {
+        results.files.extend(report::files(request, metrics, known()));
+    }
     folder.write(results)?;
     if let Some(keeper) = &request.keeper {
         keeper.finish();

@@ -3,6 +3,8 @@
 //! Every figure is a fraction, computed from whole counts, so it does not depend on the order of the pairs.
 
 mod accuracy;
+mod confusion;
+mod curves;
 mod hits;
 mod metric;
 mod precision;
@@ -11,6 +13,8 @@ mod reciprocal;
 mod roc;
 
 pub use accuracy::accuracy;
+pub use confusion::confusion;
+pub use curves::{Curves, curves};
 pub use hits::hits_at;
 pub use metric::{Metric, UnknownMetric};
 pub use precision::average_precision;

@@ -39,13 +39,18 @@ pub struct Options {
     pub seed: u64,
 }
 
+/// The most points of the curve of losses.
+const CURVE: usize = 300;
+
 /// What training found.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
     /// The kernel at the end.
     pub kernel: Kernel,
     /// The mean cross-entropy of an edge and its random pairs, over the last tenth of the batches.
     pub loss: f64,
+    /// The mean loss of stretches of as many batches each, in order; at most 300.
+    pub losses: Vec<f64>,
 }
 
 /// How far training is.
@@ -108,7 +113,7 @@ impl Answer for Tuned {
     type Numbers = Self;
 
     fn numbers(&self) -> Self {
-        *self
+        self.clone()
     }
 
     fn panels(&self) -> Vec<&Dense> {
@@ -135,6 +140,9 @@ struct Training {
     adam: Adam,
     /// Those of the last tenth of the batches.
     last_losses: Vec<f64>,
+    /// The mean of every stretch that is over, and the sum of the one under way.
+    losses: Vec<f64>,
+    loss_sum: f64,
 }
 
 struct Trainer<'a> {
@@ -149,6 +157,7 @@ impl Trainer<'_> {
         let table = PowerTable::new(&singular_values);
         let per_epoch = self.edges.len().div_ceil(self.options.batch);
         let total = per_epoch * self.options.epochs;
+        let stretch = total.div_ceil(CURVE).max(1);
         let mut training = match journal.resume(session)? {
             Some((training, _)) => training,
             None => Training {
@@ -156,6 +165,8 @@ impl Trainer<'_> {
                 kernel: Kernel::default(),
                 adam: Adam::new(2, self.options.learning_rate),
                 last_losses: Vec::new(),
+                losses: Vec::new(),
+                loss_sum: 0.0,
             },
         };
         for epoch in training.batches / per_epoch..self.options.epochs {
@@ -165,7 +176,7 @@ impl Trainer<'_> {
                 if number.is_multiple_of(BREATHER) {
                     journal.keep(session, || State { numbers: &training, panels: Vec::new() })?;
                 }
-                let Training { kernel, adam, last_losses, .. } = &mut training;
+                let Training { kernel, adam, last_losses, losses, loss_sum, .. } = &mut training;
                 let spectrum = table.under(*kernel);
                 let (loss, gradients) = self.gradients(session, &spectrum, &singular_values, batch, number)?;
                 if !loss.is_finite() {
@@ -177,6 +188,12 @@ impl Trainer<'_> {
                 if number >= total - total.div_ceil(10) {
                     last_losses.push(loss);
                 }
+                *loss_sum += loss;
+                let in_stretch = number % stretch + 1;
+                if in_stretch == stretch || number + 1 == total {
+                    losses.push(*loss_sum / in_stretch as f64);
+                    *loss_sum = 0.0;
+                }
                 training.batches += 1;
                 if session.worker() == 0 {
                     let kernel = training.kernel;
@@ -184,9 +201,9 @@ impl Trainer<'_> {
                 }
             }
         }
-        let Training { kernel, last_losses, .. } = training;
+        let Training { kernel, last_losses, losses, .. } = training;
         let loss = last_losses.iter().sum::<f64>() / last_losses.len().max(1) as f64;
-        Ok(Tuned { kernel, loss })
+        Ok(Tuned { kernel, loss, losses })
     }
 
     /// The edges of an epoch in random order.

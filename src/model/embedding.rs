@@ -11,7 +11,7 @@ use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::window_coefficients;
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::model::transition::Degrees;
-use crate::svd::{self, Progress, SvdError};
+use crate::svd::{self, Look, Progress, SvdError};
 
 /// The matrix to embed with, and how to decompose it.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +74,8 @@ pub struct Embedding {
     pub singular_values: Vec<f32>,
     /// ‖Mv − σu‖/σ of every triplet.
     pub relative_residuals: Vec<f64>,
+    /// What was found on the way to them.
+    pub looks: Vec<Look>,
     /// How many columns were multiplied by M or its transpose.
     pub operator_columns: usize,
     /// How many iterations were made.
@@ -143,6 +145,7 @@ pub fn embed_matrix(
         right: scale(svd.right),
         singular_values: svd.singular_values.iter().map(|&value| value as f32).collect(),
         relative_residuals: svd.certificate.relative_residuals,
+        looks: svd.certificate.looks,
         operator_columns: svd.operator_columns,
         iterations: svd.iterations,
         energy: svd.energy,
@@ -302,6 +305,7 @@ mod tests {
             right: vec![5.0, 6.0, 7.0, 8.0],
             singular_values: vec![4.0, 2.0],
             relative_residuals: vec![0.0; 2],
+            looks: Vec::new(),
             operator_columns: 0,
             iterations: 0,
             energy: None,

@@ -10,7 +10,7 @@ use crate::engine::{Cluster, EngineError, Watch, product};
 use crate::graph::{GraphError, Sparse};
 use crate::matrix::{Dense, Kind, Matrix, MatrixError, Shape};
 use crate::plan::Side;
-use crate::svd::{self, Method, Prepared, Progress, SvdError};
+use crate::svd::{self, Look, Method, Prepared, Progress, SvdError};
 
 /// Differences between rows of less than this, relative to their mean, are rounding.
 const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
@@ -82,8 +82,12 @@ pub struct Reduction {
 pub struct Reduced {
     /// How to reduce features of the same kind.
     pub reduction: Reduction,
+    /// The singular value of every direction.
+    pub singular_values: Vec<f64>,
     /// The measured residual of every direction, relative to its own σ.
     pub relative_residuals: Vec<f64>,
+    /// What was found on the way to them.
+    pub looks: Vec<Look>,
     /// How many iterations were made.
     pub iterations: usize,
     /// How many columns were multiplied by the features or their transpose.
@@ -114,7 +118,9 @@ pub fn reduce(
     }
     Ok(Reduced {
         reduction: Reduction { mean, directions: Arc::new(svd.right) },
+        singular_values: svd.singular_values,
         relative_residuals: svd.certificate.relative_residuals,
+        looks: svd.certificate.looks,
         iterations: svd.iterations,
         operator_columns: svd.operator_columns,
     })
@@ -134,6 +140,11 @@ impl Reduction {
 /// A matrix less the mean of every column.
 pub fn center(matrix: &Matrix, cluster: Cluster) -> Result<Matrix, FeatureError> {
     Ok(centred(matrix, &column_means(matrix, cluster)?)?)
+}
+
+/// The same to plan with: what the means are makes no difference to that.
+pub fn outline_centred(matrix: &Matrix) -> Result<Matrix, MatrixError> {
+    centred(matrix, &Dense::outline(1, matrix.shape().columns))
 }
 
 /// `X − 1·meanᵀ`.

@@ -21,6 +21,9 @@ pub struct Explanation {
     pub workers: usize,
     /// How many processes.
     pub processes: usize,
+    /// Where the rates behind the estimates are from.
+    #[serde(skip)]
+    pub rates: &'static str,
     /// Bytes that a process may hold, if there is a limit.
     pub memory_limit: Option<u64>,
     /// One for every matrix that is decomposed.

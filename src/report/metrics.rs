@@ -1,9 +1,11 @@
 //! The figures of a run, as `metrics.json` holds them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::details::StageDetails;
 use crate::engine::WorkerTime;
 use crate::finetune::network::EpochFigures;
 
@@ -26,7 +28,7 @@ pub const FEATURES: &str = "features";
 pub const ACCURACY: &str = "accuracy";
 
 /// Everything that a run measured.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
     /// The name of the config.
     pub config: String,
@@ -57,12 +59,12 @@ pub struct Metrics {
     /// The most memory held at once, where the system tells.
     pub peak_memory_bytes: Option<u64>,
     /// What every worker did, those of other processes included, where there were several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_by_worker: Vec<WorkerFigures>,
 }
 
 /// Where the time of a worker went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerFigures {
     /// Its number.
     pub worker: usize,
@@ -98,10 +100,10 @@ impl WorkerFigures {
 }
 
 /// One thing that was computed, how good it is and what it took.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Which stage it is.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// How long it took.
     pub seconds: f64,
     /// The figures for choosing settings, if the dataset has pairs or nodes for it; of several runs, the mean.
@@ -123,24 +125,42 @@ pub struct Stage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelFigures>,
     /// ROC-AUC on held-out training edges by rank, where the rank was chosen by it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "by_number")]
     pub ranks_tried: Option<BTreeMap<usize, f64>>,
     /// The network that was trained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkFigures>,
+    /// The most memory that the process had held at once when the stage was over, where the system tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+    /// What else was found, which `report.json` holds.
+    #[serde(skip)]
+    pub details: StageDetails,
 }
 
 impl Stage {
     /// A stage of which nothing but its name and its time is known yet.
     pub fn new(name: &'static str, seconds: f64) -> Self {
         let (valid, test, valid_spread, test_spread) = (None, None, None, None);
-        let (decomposition, kernel, ranks_tried, network) = (None, None, None, None);
-        Self { name, seconds, valid, test, valid_spread, test_spread, decomposition, kernel, ranks_tried, network }
+        Self {
+            name: name.into(),
+            seconds,
+            valid,
+            test,
+            valid_spread,
+            test_spread,
+            decomposition: None,
+            kernel: None,
+            ranks_tried: None,
+            network: None,
+            peak_memory_bytes: None,
+            details: StageDetails::default(),
+        }
     }
 }
 
 /// What a decomposition came to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Decomposition {
     /// How many singular triplets were kept.
     pub rank: usize,
@@ -156,18 +176,21 @@ pub struct Decomposition {
 }
 
 /// What training a network came to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NetworkFigures {
     /// How many numbers were trained.
     pub parameters: usize,
     /// The epoch that was kept; 0 is the network before training.
     pub kept_epoch: usize,
+    /// The validation accuracy before training, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_accuracy: Option<f64>,
     /// Loss, accuracy and time of every epoch.
     pub epochs: Vec<EpochFigures>,
 }
 
 /// What training a kernel came to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KernelFigures {
     /// μ, the mean power.
     pub mean: f64,
@@ -182,7 +205,7 @@ pub struct KernelFigures {
 pub struct Scores(pub Vec<(String, f64)>);
 
 /// Where the time went; writing the results comes after and is not counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seconds {
     /// Making or reading the dataset.
     pub load: f64,
@@ -214,6 +237,24 @@ impl Serialize for Scores {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
+}
+
+impl<'de> Deserialize<'de> for Scores {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let figures = serde_json::Map::deserialize(deserializer)?;
+        let figure = |(name, value): (String, serde_json::Value)| match value.as_f64() {
+            Some(value) => Ok((name, value)),
+            None => Err(serde::de::Error::custom(format!("the figure {name} is {value}, and no number"))),
+        };
+        figures.into_iter().map(figure).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Reads figures by numbers, which stand in quotes.
+fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTreeMap<usize, f64>>, D::Error> {
+    let read = Option::<BTreeMap<String, f64>>::deserialize(deserializer)?;
+    let number = |(number, figure): (String, f64)| Ok((number.parse().map_err(serde::de::Error::custom)?, figure));
+    read.map(|read| read.into_iter().map(number).collect()).transpose()
 }
 
 /// The stages of several runs as one: figures and times are means, spreads are standard deviations, the residual is the
@@ -315,7 +356,26 @@ mod tests {
         });
         let json = example().to_json().unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), expected);
+        assert_eq!(serde_json::from_str::<Metrics>(&json).unwrap(), example());
         assert!(json.find("\"config\"") < json.find("\"dataset\""));
         assert!(json.ends_with("}\n"));
+    }
+
+    #[test]
+    fn everything_is_read_back_as_it_was_written() {
+        let mut metrics = example();
+        let epoch = EpochFigures { epoch: 1, loss: 0.5, valid_accuracy: None, seconds: 0.1 };
+        let stage = &mut metrics.stages[0];
+        stage.ranks_tried = Some([(8, 0.5), (16, 0.75)].into());
+        stage.network =
+            Some(NetworkFigures { parameters: 9, kept_epoch: 1, start_accuracy: Some(0.25), epochs: vec![epoch] });
+        stage.kernel = Some(KernelFigures { mean: 1.0, sharpness: 0.5, loss: 0.1 });
+        stage.peak_memory_bytes = Some(1 << 20);
+        metrics.stages.push(Stage::new(CLASSIFIER, 0.25));
+        metrics.time_by_worker = WorkerFigures::of_all(&[
+            WorkerTime { computing: 1.0, waiting_for: vec![0.0, 2.0], sent: 3.0 },
+            WorkerTime::default(),
+        ]);
+        assert_eq!(serde_json::from_str::<Metrics>(&metrics.to_json().unwrap()).unwrap(), metrics);
     }
 }

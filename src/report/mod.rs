@@ -1,13 +1,16 @@
 //! What a person sees: the table and the files of a run, and its progress while it runs.
 
 pub mod catalog;
+pub mod details;
 pub mod doctor;
 pub mod explain;
 pub mod export;
+pub mod html;
 pub mod memory;
 pub mod metrics;
 pub mod output;
 pub mod progress;
 pub mod saved;
+pub mod shown;
 pub mod table;
 pub mod trace;

@@ -29,6 +29,10 @@ pub const LEFT: &str = "left.npy";
 pub const RIGHT: &str = "right.npy";
 /// The singular values, the largest first.
 pub const SINGULAR_VALUES: &str = "singular_values.npy";
+/// What was found, drawn.
+pub const REPORT: &str = "report.html";
+/// What the report shows beyond the figures.
+pub const DETAILS: &str = "report.json";
 /// The name of the node of each row.
 pub const IDS: &str = "ids.txt";
 
@@ -207,9 +211,21 @@ impl Folder {
     }
 }
 
+/// Writes one file, whole or not at all, whatever its name.
+pub fn write_text(path: &Path, text: &str) -> Result<(), OutputError> {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|_| !path.is_dir()) else {
+        return Err(OutputError::Occupied { path: path.to_owned() });
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|source| OutputError::Folder { path: folder.to_owned(), source })?;
+    let folder = Folder(folder.to_owned());
+    folder.stage(name, |file| file.write_all(text.as_bytes()))?.place()?;
+    folder.synchronize()
+}
+
 /// The names of all files that a run may leave.
 fn known_names() -> impl Iterator<Item = &'static str> {
-    [METRICS, LEFT, RIGHT, SINGULAR_VALUES, IDS].into_iter().chain(saved::FILES.iter().copied())
+    [METRICS, LEFT, RIGHT, SINGULAR_VALUES, IDS, REPORT, DETAILS].into_iter().chain(saved::FILES.iter().copied())
 }
 
 fn remove_if_there(path: &Path) -> Result<(), OutputError> {

@@ -358,7 +358,7 @@ fn open(path: &Path) -> Result<NpyFile<BufReader<File>>, SavedError> {
     opened.map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })
 }
 
-fn read_array(path: &Path, rows: Option<usize>, columns: Option<usize>) -> Result<Dense, SavedError> {
+pub(super) fn read_array(path: &Path, rows: Option<usize>, columns: Option<usize>) -> Result<Dense, SavedError> {
     let file = open(path)?;
     let found = file.shape().to_vec();
     let fits = |side: u64, expected: Option<usize>| expected.is_none_or(|expected| side == expected as u64);

@@ -50,7 +50,7 @@ fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage) -> fmt::Result {
     if let (None, None, Some(decomposition)) = (&stage.valid, &stage.test, &stage.decomposition) {
         let residual = decomposition.max_relative_residual;
         let residual = residual.map_or(String::new(), |r| format!(", worst residual {r:.2e} of its σ"));
-        return row(f, stage.name, &format_args!("rank {}{residual}", decomposition.rank));
+        return row(f, &stage.name, &format_args!("rank {}{residual}", decomposition.rank));
     }
     if let Some(decomposition) = &stage.decomposition {
         let columns = thousands(decomposition.operator_columns);

@@ -1,5 +1,7 @@
 //! How far to trust the answer.
 
+use serde::{Deserialize, Serialize};
+
 /// Singular values below this many times the largest may be what rounding makes of zero.
 const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
 /// They are, if their relative residual is above this: that of pure rounding is one or more.
@@ -10,13 +12,29 @@ const NOISY_RESIDUAL: f64 = 0.5;
 pub struct Certificate {
     /// One a triplet, in the order of the singular values.
     pub relative_residuals: Vec<f64>,
+    /// What was found on the way, where somebody looked.
+    pub looks: Vec<Look>,
+}
+
+/// How far the triplets were at some moment on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// Iterations made.
+    pub iterations: usize,
+    /// Columns multiplied by M or its transpose.
+    pub operator_columns: usize,
+    /// The worst residual of a wanted triplet, relative to its own σ.
+    pub worst_residual: f64,
 }
 
 impl Certificate {
     /// Divides each residual by its own singular value.
     pub(super) fn new(residual_squares: &[f64], singular_values: &[f64]) -> Self {
         let relative = |(square, sigma): (&f64, &f64)| square.max(0.0).sqrt() / sigma;
-        Self { relative_residuals: residual_squares.iter().zip(singular_values).map(relative).collect() }
+        Self {
+            relative_residuals: residual_squares.iter().zip(singular_values).map(relative).collect(),
+            looks: Vec::new(),
+        }
     }
 
     /// The largest; 0 where there are no triplets, NaN where one is.

@@ -205,7 +205,7 @@ fn spectrum_of(
     let roots: Vec<f64> = values.iter().take_while(is_real).map(|value| value.sqrt()).collect();
     let Kept { count: kept, energy, .. } = keep.count(&roots, Some(trace));
     let relative = residuals.iter().zip(values).take(kept).map(|(residual, value)| (residual + rounding) / value);
-    let certificate = Certificate { relative_residuals: relative.collect() };
+    let certificate = Certificate { relative_residuals: relative.collect(), ..Certificate::default() };
     let kept_columns = vectors.chunks_exact(rank).flat_map(|row| row[..kept].iter().map(|&part| part as f32));
     let vectors = Dense::new(order, kept, kept_columns.collect()).unwrap_or_default();
     Ok(Spectrum { singular_values: roots[..kept].to_vec(), vectors, certificate, energy })

@@ -38,7 +38,7 @@ mod solve;
 mod subspace;
 mod warm;
 
-pub use certificate::Certificate;
+pub use certificate::{Certificate, Look};
 pub use keep::Keep;
 pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, Start, SvdError};
 pub use prepared::Prepared;

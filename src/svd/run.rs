@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::certificate::Certificate;
+use super::certificate::{Certificate, Look};
 use super::gram::{self, Spectrum};
 use super::keep::{Kept, Probe};
 use super::krylov::grow;
@@ -119,6 +119,7 @@ pub fn decompose_watched(
 pub struct SvdNumbers {
     singular_values: Vec<f64>,
     relative_residuals: Vec<f64>,
+    looks: Vec<Look>,
     iterations: usize,
     operator_columns: usize,
     energy: Option<f64>,
@@ -131,6 +132,7 @@ impl Answer for Svd {
         SvdNumbers {
             singular_values: self.singular_values.clone(),
             relative_residuals: self.certificate.relative_residuals.clone(),
+            looks: self.certificate.looks.clone(),
             iterations: self.iterations,
             operator_columns: self.operator_columns,
             energy: self.energy,
@@ -143,8 +145,8 @@ impl Answer for Svd {
 
     fn from_parts(numbers: SvdNumbers, panels: Vec<Dense>) -> Option<Self> {
         let [left, right] = <[Dense; 2]>::try_from(panels).ok()?;
-        let SvdNumbers { singular_values, relative_residuals, iterations, operator_columns, energy } = numbers;
-        let certificate = Certificate { relative_residuals };
+        let SvdNumbers { singular_values, relative_residuals, looks, iterations, operator_columns, energy } = numbers;
+        let certificate = Certificate { relative_residuals, looks };
         Some(Self { left, singular_values, right, certificate, iterations, operator_columns, energy })
     }
 }
@@ -223,8 +225,8 @@ fn triplets(session: &mut Session<'_>, prepared: &Prepared, mut projection: Proj
     let right = rotate(session, &projection.right.iter().collect::<Vec<_>>(), &projection.right_rotation, count)?;
     let (left, right) = with_signs(session, left, right, prepared.is_turned())?;
     projection.singular_values.truncate(count);
-    let Projection { singular_values, iterations, operator_columns, .. } = projection;
-    let certificate = Certificate::default();
+    let Projection { singular_values, iterations, operator_columns, looks, .. } = projection;
+    let certificate = Certificate { looks, ..Certificate::default() };
     Ok(Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy })
 }
 
@@ -253,7 +255,8 @@ fn certify(session: &mut Session<'_>, plain: usize, mut triplets: Triplets) -> R
 
 /// Writes down residuals that were measured on the way, and drops the triplets at the end that are rounding and nothing else.
 fn certified_by(session: &mut Session<'_>, squares: &[f64], mut triplets: Triplets) -> Result<Triplets, SvdError> {
-    triplets.certificate = Certificate::new(squares, &triplets.singular_values);
+    let looks = std::mem::take(&mut triplets.certificate.looks);
+    triplets.certificate = Certificate { looks, ..Certificate::new(squares, &triplets.singular_values) };
     without_rounding(session, triplets)
 }
 

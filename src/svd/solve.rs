@@ -41,7 +41,10 @@ pub fn solve_on(
     Ok(Solution {
         weights: session.times_small(&triplets.right, &small, targets.cols())?,
         singular_values: triplets.singular_values[..kept].to_vec(),
-        certificate: Certificate { relative_residuals: triplets.certificate.relative_residuals[..kept].to_vec() },
+        certificate: Certificate {
+            relative_residuals: triplets.certificate.relative_residuals[..kept].to_vec(),
+            looks: triplets.certificate.looks,
+        },
         iterations: triplets.iterations,
         operator_columns: triplets.operator_columns,
     })

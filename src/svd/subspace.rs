@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::certificate::Certificate;
+use super::certificate::{Certificate, Look};
 use super::options::SvdError;
 use super::orthonormal::{Basis, Care, orthonormalize};
 use super::prepared::Prepared;
@@ -39,13 +39,16 @@ pub(super) struct Projection {
     pub(super) operator_columns: usize,
     /// ‖Mv − σu‖² + ‖Mᵀu − σv‖² of each triplet, where that is known.
     pub(super) residual_squares: Option<Vec<f64>>,
+    /// What was found on the way.
+    pub(super) looks: Vec<Look>,
 }
 
 /// How far the iteration is.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Count {
     iterations: usize,
     operator_columns: usize,
+    looks: Vec<Look>,
 }
 
 impl Count {
@@ -66,7 +69,7 @@ pub(super) fn iterate(
 ) -> Result<Projection, SvdError> {
     let (matrix, options) = (prepared.tall(), &prepared.options);
     let how = options.orthonormalize;
-    let (mut count, mut kept) = journal.resume(session)?.unwrap_or((Count::default(), Vec::new()));
+    let (mut count, mut kept) = journal.resume::<Count>(session)?.unwrap_or_default();
     let mut product = match kept.pop() {
         Some(product) => product,
         None => {
@@ -76,7 +79,7 @@ pub(super) fn iterate(
     };
     while count.iterations < options.iterations {
         let name = || format!("product-{}", count.iterations);
-        journal.keep(session, || State { numbers: count, panels: vec![(name(), &product)] })?;
+        journal.keep(session, || State { numbers: &count, panels: vec![(name(), &product)] })?;
         let left = orthonormalize(session, product, how, Care::Enough)?.panel;
         let image = count.multiply(session, matrix.transposed, &left)?;
         let right = orthonormalize(session, image, how, Care::Enough)?;
@@ -90,6 +93,10 @@ pub(super) fn iterate(
             None => None,
             Some(_) => Some(worst_residual(session, &left, &right, &product, options.rank)?),
         };
+        if let Some(worst_residual) = worst.filter(|worst| worst.is_finite()) {
+            let Count { iterations, operator_columns, .. } = count;
+            count.looks.push(Look { iterations, operator_columns, worst_residual });
+        }
         if session.worker() == 0 {
             progress(count.iterations, options.iterations, worst);
         }
@@ -111,6 +118,7 @@ pub(super) fn iterate(
         iterations: count.iterations,
         operator_columns: count.operator_columns,
         residual_squares: None,
+        looks: count.looks,
     })
 }
 

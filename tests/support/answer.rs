@@ -53,11 +53,21 @@ pub fn without_circumstances(mut metrics: Value) -> Value {
     metrics
 }
 
-/// Stages have times, and so do the epochs of their trainings.
+/// What was typed, when, and how it was planned may differ between reports; nothing else may.
+fn without_occasion(mut details: Value) -> Value {
+    let object = details.as_object_mut().unwrap();
+    for name in ["command", "written", "plan"] {
+        assert!(object.shift_remove(name).is_some(), "{name}");
+    }
+    details
+}
+
+/// Stages have times and peaks of memory, and so do the epochs of their trainings.
 fn without_seconds(value: &mut Value) {
     match value {
         Value::Object(entries) => {
             entries.shift_remove("seconds");
+            entries.shift_remove("peak_memory_bytes");
             entries.values_mut().for_each(without_seconds);
         }
         Value::Array(values) => values.iter_mut().for_each(without_seconds),
@@ -68,15 +78,18 @@ fn without_seconds(value: &mut Value) {
 /// The files of a folder of results.
 pub type Results = BTreeMap<String, Vec<u8>>;
 
-/// Every file of a folder of results, as far as it must not depend on who computed it.
+/// Every file of a folder of results, as far as it must not depend on who computed it. The report is a picture of two of
+/// the others.
 pub fn results(folder: &Path) -> Results {
     let read = |name: String| {
         let content = fs::read(folder.join(&name)).unwrap();
-        if name != "metrics.json" {
-            return (name, content);
-        }
-        let metrics = without_circumstances(serde_json::from_slice(&content).unwrap());
-        (name, metrics.to_string().into_bytes())
+        let content = match name.as_str() {
+            "metrics.json" => without_circumstances(serde_json::from_slice(&content).unwrap()).to_string().into_bytes(),
+            "report.json" => without_occasion(serde_json::from_slice(&content).unwrap()).to_string().into_bytes(),
+            "report.html" => Vec::new(),
+            _ => content,
+        };
+        (name, content)
     };
     super::names(folder).into_iter().map(read).collect()
 }

@@ -61,7 +61,7 @@ fn a_matrix_of_another_shape_is_decomposed_and_not_scored() {
     assert!(!text(&output.stdout).contains("auc"), "{}", text(&output.stdout));
     assert_eq!(
         names(&folder.path().join("out/demo")),
-        ["left.npy", "metrics.json", "right.npy", "singular_values.npy"]
+        ["left.npy", "metrics.json", "report.html", "report.json", "right.npy", "singular_values.npy"]
     );
     assert_eq!((shape("left.npy").as_str(), shape("right.npy").as_str()), ("(7, 4", "(5000, 4"));
     let output = small(folder.path(), &["--matrix=[A @ J(n, 2), cols(A, [0, 1, 2, 3])]", "--json"]);

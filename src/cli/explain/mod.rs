@@ -1,5 +1,6 @@
 //! `isvd-dist explain`: the plan of an experiment, and what it takes, before it is run.
 
+pub(super) mod planned;
 mod stage;
 mod subjects;
 
@@ -124,6 +125,7 @@ impl Explain {
             edges: subjects.edges,
             workers,
             processes: self.processes,
+            rates: "rates as measured here",
             memory_limit: limit,
             kinds: KindPlan::of_stages(&stages),
             stages,

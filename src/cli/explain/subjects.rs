@@ -15,7 +15,7 @@ use crate::graph::{Graph, Sparse};
 use crate::matrix::{Dense, Matrix};
 use crate::model::classifier::{self, ClassifierError, Design, Examples, Labels, Rows};
 use crate::model::embedding;
-use crate::model::features::{FeatureError, center, with_embedding};
+use crate::model::features::{FeatureError, center, outline_centred, with_embedding};
 use crate::model::named::Named;
 use crate::model::propagation::Propagation;
 use crate::report::metrics::{CLASSIFIER, EMBEDDING, FEATURES};
@@ -116,22 +116,28 @@ impl Subjects {
             }
             Some(task) => {
                 let data = NodeData::new(dataset, experiment.import, task, voice)?;
-                let learn = data.learn(task.learn_from);
-                let stages = NodeStages {
-                    experiment,
-                    task,
-                    graph: data.graph.as_ref(),
-                    propagation: &data.propagation,
-                    features: data.features.clone(),
-                    labels: Labels::known(data.labels(), &learn, data.dataset.classes.len()),
-                    classes: data.dataset.classes.len(),
-                    learn,
-                    has_entries: true,
-                };
+                let stages = NodeStages { has_entries: true, ..NodeStages::of_data(experiment, task, &data) };
                 (data.dataset.bytes(), stages.all(|features| center(features, cluster))?)
             }
         };
         Ok(Self { dataset: Some(name), nodes, edges, data_bytes, stages })
+    }
+
+    /// Over a graph that was embedded. What a run of several processes reads together is not read again.
+    pub(super) fn of_links(experiment: &Experiment, graph: &Graph, dataset: &Dataset) -> Result<Self, Error> {
+        let stage = link_stage(experiment, graph, dataset, Cluster::threads(1))?;
+        Ok(Self::of(dataset, vec![stage]))
+    }
+
+    /// Over nodes that were classified.
+    pub(super) fn of_nodes(experiment: &Experiment, task: &NodeTask, data: &NodeData) -> Result<Self, Error> {
+        let stages = NodeStages::of_data(experiment, task, data).all(|features| Ok(outline_centred(features)?))?;
+        Ok(Self::of(&data.dataset, stages))
+    }
+
+    fn of(dataset: &Dataset, stages: Vec<Subject>) -> Self {
+        let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.len());
+        Self { dataset: Some(dataset.name.clone()), nodes, edges, data_bytes: dataset.bytes(), stages }
     }
 
     /// Over a graph of which only the size is known.
@@ -200,7 +206,23 @@ struct NodeStages<'a> {
     has_entries: bool,
 }
 
-impl NodeStages<'_> {
+impl<'a> NodeStages<'a> {
+    /// Those of data that is at hand.
+    fn of_data(experiment: &'a Experiment, task: &'a NodeTask, data: &'a NodeData) -> Self {
+        let learn = data.learn(task.learn_from);
+        Self {
+            experiment,
+            task,
+            graph: data.graph.as_ref(),
+            propagation: &data.propagation,
+            features: data.features.clone(),
+            labels: Labels::known(data.labels(), &learn, data.dataset.classes.len()),
+            classes: data.dataset.classes.len(),
+            learn,
+            has_entries: false,
+        }
+    }
+
     fn all(self, center: impl Fn(&Matrix) -> Result<Matrix, FeatureError>) -> Result<Vec<Subject>, Error> {
         let failed = |source| Error::Features { dataset: self.experiment.name.clone(), source: Box::new(source) };
         let mut stages = Vec::new();

@@ -9,6 +9,7 @@ use crate::matrix::Matrix;
 use crate::model::classifier::ClassifierError;
 use crate::model::features;
 use crate::model::propagation::Propagation;
+use crate::report::details::Degrees;
 use crate::report::progress::Voice;
 
 /// A dataset of nodes with features, labels and a split.
@@ -19,6 +20,8 @@ pub struct NodeData {
     pub graph: Option<Graph>,
     /// The graph to classify on: without self-loops, since Â adds its own.
     pub propagation: Propagation,
+    /// How many neighbours nodes have.
+    pub degrees: Degrees,
     /// The features as they came.
     pub features: Matrix,
 }
@@ -35,6 +38,7 @@ impl NodeData {
         }
         let without_loops = Import { self_loops: SelfLoops::Drop, ..import };
         let graph = graph_of(&dataset.graph, without_loops, &dataset.name, voice)?;
+        let degrees = Degrees::of(&graph.degrees);
         let propagation = Propagation::new(&graph).map_err(ClassifierError::from)?;
         let graph = match task.embedding {
             false => None,
@@ -45,7 +49,7 @@ impl NodeData {
             .map_err(|source| Error::Features { dataset: dataset.name.clone(), source: Box::new(source) })?;
         // The matrix holds them from here on.
         (dataset.features, dataset.sparse_features) = (None, None);
-        Ok(Self { dataset, graph, propagation, features })
+        Ok(Self { dataset, graph, propagation, degrees, features })
     }
 
     /// The class of every node.

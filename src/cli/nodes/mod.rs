@@ -14,12 +14,14 @@ use super::links::{decomposition_of, embed_nodes};
 use super::{Error, Request};
 use crate::config::{Experiment, LearnFrom, NodeTask};
 use crate::dataset::{NodeSplitFrom, Source};
-use crate::evaluate::accuracy;
+use crate::evaluate::{accuracy, confusion};
 use crate::finetune::network::{self, Network, NetworkShape};
 use crate::matrix::{Dense, Matrix};
 use crate::model::classifier::{self, Design, Examples, Fitted, fit, probabilities};
 use crate::model::embedding::Embedding;
 use crate::model::features::{reduce, with_embedding};
+use crate::report::details::{Confusion, StageDetails};
+use crate::report::memory::peak_bytes;
 use crate::report::metrics::{
     ACCURACY, CLASSIFIER, DROPOUT, DROPOUT_LABELS, Decomposition, EMBEDDING, FEATURES, FINETUNE, NetworkFigures,
     Scores, Stage,
@@ -114,7 +116,14 @@ impl Runner<'_> {
             let embedding = embed_nodes(self.request, &self.data.dataset.name, EMBEDDING, graph, options)?;
             let seconds = start.elapsed().as_secs_f64();
             let decomposition = Some(decomposition_of(&embedding));
-            self.stages.push(Stage { decomposition, ..Stage::new(EMBEDDING, seconds) });
+            let details = StageDetails {
+                singular_values: embedding.singular_values.iter().map(|&value| f64::from(value)).collect(),
+                relative_residuals: embedding.relative_residuals,
+                convergence: embedding.looks,
+                ..StageDetails::default()
+            };
+            let peak_memory_bytes = peak_bytes();
+            self.stages.push(Stage { decomposition, peak_memory_bytes, details, ..Stage::new(EMBEDDING, seconds) });
             let Embedding { nodes, rank, left, right, .. } = embedding;
             let side = |data| Dense::new(nodes, rank, data).map_err(|source| failed(source.into()));
             let sides = (side(left)?, side(right)?);
@@ -135,7 +144,14 @@ impl Runner<'_> {
                 energy: None,
             };
             let seconds = start.elapsed().as_secs_f64();
-            self.stages.push(Stage { decomposition: Some(decomposition), ..Stage::new(FEATURES, seconds) });
+            let details = StageDetails {
+                singular_values: reduced.singular_values,
+                relative_residuals: reduced.relative_residuals,
+                convergence: reduced.looks,
+                ..StageDetails::default()
+            };
+            let (decomposition, peak_memory_bytes) = (Some(decomposition), peak_bytes());
+            self.stages.push(Stage { decomposition, peak_memory_bytes, details, ..Stage::new(FEATURES, seconds) });
             (model.reduction, model.recipe.reduced) = (Some(reduced.reduction), true);
         }
         ready_features(model, &self.data.features, cluster).map_err(failed)
@@ -165,7 +181,7 @@ impl Runner<'_> {
         };
         let fitted = fit(examples, options, cluster, self.request.watch(bar.callback()))?;
         bar.done("");
-        let Fitted { weights, singular_values, relative_residuals, iterations, operator_columns } = fitted;
+        let Fitted { weights, singular_values, relative_residuals, looks, iterations, operator_columns } = fitted;
         let decomposition = Decomposition {
             rank: singular_values.len(),
             operator_columns,
@@ -174,7 +190,10 @@ impl Runner<'_> {
             energy: None,
         };
         model.weights = Weights::Linear(weights);
-        let stage = Stage { decomposition: Some(decomposition), ..Stage::new(name, start.elapsed().as_secs_f64()) };
+        let details =
+            StageDetails { singular_values, relative_residuals, convergence: looks, ..StageDetails::default() };
+        let decomposition = Some(decomposition);
+        let stage = Stage { decomposition, details, ..Stage::new(name, start.elapsed().as_secs_f64()) };
         self.score(stage, model, features, learn, self.task.learn_from)
     }
 
@@ -207,6 +226,7 @@ impl Runner<'_> {
         let figures = NetworkFigures {
             parameters: trained.network.parameters().len(),
             kept_epoch: trained.best_epoch,
+            start_accuracy: trained.start_accuracy,
             epochs: trained.epochs,
         };
         model.weights = Weights::Network(trained.network);
@@ -233,7 +253,7 @@ impl Runner<'_> {
     /// Scores every node, and notes the stage down. What was learnt from is no measure of what was learnt.
     fn score(
         &mut self,
-        stage: Stage,
+        mut stage: Stage,
         model: &SavedModel,
         features: &Matrix,
         learn: &[u32],
@@ -246,6 +266,12 @@ impl Runner<'_> {
             |nodes: &[u32]| accuracy(&scores, labels, nodes).map(|figure| Scores(vec![(ACCURACY.to_owned(), figure)]));
         let valid = figure(&split.valid).filter(|_| from == LearnFrom::Train);
         let test = figure(&split.test);
+        let shown = if split.test.is_empty() { ("valid", &split.valid) } else { ("test", &split.test) };
+        if self.request.report && !shown.1.is_empty() {
+            let counts = confusion(&scores, labels, shown.1, self.data.dataset.classes.len());
+            stage.details.confusion = Confusion::new(shown.0, counts);
+        }
+        stage.peak_memory_bytes = peak_bytes();
         self.evaluate += start.elapsed().as_secs_f64();
         self.stages.push(Stage { valid, test, ..stage });
         Ok(scores)

@@ -10,7 +10,7 @@ use crate::engine::checkpoint::Answer;
 use crate::engine::{Cluster, Watch, run, with_formed};
 use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix, MatrixError};
-use crate::svd::{self, Method, Prepared, Progress, solve_on};
+use crate::svd::{self, Look, Method, Prepared, Progress, solve_on};
 
 /// The weights of a linear classifier, and how far to trust them.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,8 @@ pub struct Fitted {
     pub singular_values: Vec<f64>,
     /// The residual of each of their triplets, relative to its own σ.
     pub relative_residuals: Vec<f64>,
+    /// What was found on the way to them.
+    pub looks: Vec<Look>,
     /// How many iterations were made; none where the Gram matrix was decomposed.
     pub iterations: usize,
     /// How many columns were multiplied by M or its transpose.
@@ -139,6 +141,7 @@ pub fn fit(
                 weights: Arc::new(session.collect(&solution.weights)?.unwrap_or_default()),
                 singular_values: solution.singular_values,
                 relative_residuals: solution.certificate.relative_residuals,
+                looks: solution.certificate.looks,
                 iterations: solution.iterations,
                 operator_columns: solution.operator_columns,
             })
@@ -151,6 +154,7 @@ pub fn fit(
 pub struct FittedNumbers {
     singular_values: Vec<f64>,
     relative_residuals: Vec<f64>,
+    looks: Vec<Look>,
     iterations: usize,
     operator_columns: usize,
 }
@@ -162,6 +166,7 @@ impl Answer for Fitted {
         FittedNumbers {
             singular_values: self.singular_values.clone(),
             relative_residuals: self.relative_residuals.clone(),
+            looks: self.looks.clone(),
             iterations: self.iterations,
             operator_columns: self.operator_columns,
         }
@@ -173,9 +178,9 @@ impl Answer for Fitted {
 
     fn from_parts(numbers: FittedNumbers, panels: Vec<Dense>) -> Option<Self> {
         let [weights] = <[Dense; 1]>::try_from(panels).ok()?;
-        let FittedNumbers { singular_values, relative_residuals, iterations, operator_columns } = numbers;
+        let FittedNumbers { singular_values, relative_residuals, looks, iterations, operator_columns } = numbers;
         let weights = Arc::new(weights);
-        Some(Self { weights, singular_values, relative_residuals, iterations, operator_columns })
+        Some(Self { weights, singular_values, relative_residuals, looks, iterations, operator_columns })
     }
 }
 

@@ -129,6 +129,7 @@ mod tests {
             operator_columns: 0,
             iterations: 0,
             energy: None,
+            looks: Vec::new(),
         }
     }
 

@@ -4,6 +4,8 @@ use super::neighbours::Alike;
 
 /// Passes over all points before what they have found is good enough.
 const PASSES: usize = 20;
+/// How much alikeness by chance counts: with less than one, groups are larger and fewer.
+const RESOLUTION: f64 = 0.3;
 /// A gain of modularity below this is rounding.
 const ROUNDING: f64 = 1e-12;
 
@@ -79,7 +81,7 @@ impl Level {
                     weights[to] += weight;
                 }
                 totals[own] -= strength;
-                let gain = |to: usize| weights[to] - totals[to] * strength / all;
+                let gain = |to: usize| weights[to] - RESOLUTION * totals[to] * strength / all;
                 let (mut best, mut most) = (own, gain(own));
                 for &to in &touched {
                     if gain(to) > most + ROUNDING {

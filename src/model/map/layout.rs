@@ -9,6 +9,9 @@ use crate::kernel::random::{stream, words};
 const STEP: f32 = 4.0;
 /// Keeps the push between points at the same place finite.
 const SOFT: f32 = 1e-3;
+/// How hard the points of a pair are pulled, beside one that each of them is pushed off: less than UMAP does, so that groups
+/// have room inside.
+const PULL: f32 = 0.6;
 /// How many points each end of a pair is pushed off.
 const PUSHES: usize = 2;
 
@@ -44,7 +47,7 @@ pub(super) fn lay_out(mut places: Vec<[f32; 2]>, likeness: &[Alike], options: &O
 #[inline(always)]
 fn pull(places: &mut [[f32; 2]], one: usize, other: usize, rate: f32) {
     let (way, square) = way(places[one], places[other]);
-    let strength = -2.0 / (1.0 + square);
+    let strength = -PULL / (1.0 + square);
     for axis in [0, 1] {
         let step = (strength * way[axis]).clamp(-STEP, STEP) * rate;
         places[one][axis] += step;

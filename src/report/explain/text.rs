@@ -14,11 +14,7 @@ impl fmt::Display for Explanation {
         row(f, "nodes", &thousands(self.nodes))?;
         row(f, "edges", &thousands(self.edges))?;
         let processes = if self.processes == 1 { "process" } else { "processes" };
-        row(
-            f,
-            "machine",
-            &format_args!("{} {processes} of {} workers, rates as measured here", self.processes, self.workers),
-        )?;
+        row(f, "machine", &format_args!("{} {processes} of {} workers, {}", self.processes, self.workers, self.rates))?;
         for stage in &self.stages {
             show_stage(f, self, stage)?;
         }

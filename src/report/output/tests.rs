@@ -11,6 +11,7 @@ fn embedding() -> Embedding {
         right: vec![-1.0, -2.0, -3.0, -4.0, -5.0, -6.0],
         singular_values: vec![9.0, 4.0],
         relative_residuals: vec![0.1, 0.2],
+        looks: Vec::new(),
         operator_columns: 10,
         iterations: 1,
         energy: None,

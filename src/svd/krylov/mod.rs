@@ -17,7 +17,7 @@ mod project;
 mod size;
 mod state;
 
-use super::certificate::Certificate;
+use super::certificate::{Certificate, Look};
 use super::keep::{Keep, Probe};
 use super::options::{Options, SvdError};
 use super::prepared::Prepared;
@@ -56,6 +56,7 @@ pub(super) fn grow(
         probe: None,
         total: None,
         checks: Checks::default(),
+        looks: Vec::new(),
     };
     let next = match journal.resume(session)? {
         Some((numbers, panels)) => growth.resume(numbers, panels),
@@ -76,6 +77,7 @@ pub(super) fn grow(
         iterations: growth.steps,
         operator_columns: growth.operator_columns,
         residual_squares: None,
+        looks: growth.looks,
     })
 }
 
@@ -97,6 +99,7 @@ struct Growth<'a> {
     probe: Option<Probe>,
     total: Option<f64>,
     checks: Checks,
+    looks: Vec<Look>,
 }
 
 /// The newest block of U, not yet multiplied by Mᵀ.
@@ -161,6 +164,7 @@ impl Growth<'_> {
                     let wanted = self.wanted(session, &rotations)?;
                     let found = worst_residual(&rotations, coupling, fresh.cols(), wanted);
                     worst = Some(found);
+                    self.note(found);
                     let is_deep = known >= self.enough(wanted);
                     // What the blocks never saw has no residual.
                     if self
@@ -270,6 +274,14 @@ impl Growth<'_> {
         Ok(())
     }
 
+    /// Remembers what was found; too few triplets have no residual.
+    fn note(&mut self, worst_residual: f64) {
+        if worst_residual.is_finite() {
+            let (iterations, operator_columns) = (self.steps, self.operator_columns);
+            self.looks.push(Look { iterations, operator_columns, worst_residual });
+        }
+    }
+
     fn tell(&self, session: &Session<'_>, progress: &Progress, worst: Option<f64>) {
         if session.worker() == 0 {
             let of = self.enough(self.options.rank).div_ceil(self.sizes.width).max(self.steps);
@@ -286,7 +298,8 @@ fn name(kind: &str, step: usize) -> String {
 /// The worst residual of the wanted triplets, relative to their own σ; infinite if there are fewer.
 fn worst_residual(rotations: &Rotations, coupling: &[f64], width: usize, wanted: usize) -> f64 {
     let Some(values) = rotations.singular_values.get(..wanted) else { return f64::INFINITY };
-    let mut certificate = Certificate { relative_residuals: rotations.relative_residuals(coupling, width, wanted) };
+    let relative_residuals = rotations.relative_residuals(coupling, width, wanted);
+    let mut certificate = Certificate { relative_residuals, ..Certificate::default() };
     certificate.relative_residuals.truncate(certificate.count_real(values));
     certificate.worst()
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::certificate::Look;
 use super::super::keep::Probe;
 use super::basis::Basis;
 use super::check::Checks;
@@ -22,6 +23,7 @@ pub(super) struct Numbers {
     steps: usize,
     total: Option<f64>,
     checks: Checks,
+    looks: Vec<Look>,
     next_error: f64,
     next_step: usize,
     has_probe: bool,
@@ -63,6 +65,7 @@ impl Growth<'_> {
                 steps: self.steps,
                 total: self.total,
                 checks: self.checks,
+                looks: self.looks.clone(),
                 next_error: next.error,
                 next_step: next.step,
                 has_probe: self.probe.is_some(),
@@ -81,7 +84,7 @@ impl Growth<'_> {
             return None;
         }
         (self.left, self.right, self.probe) = (left, right, probe);
-        (self.projected, self.checks) = (numbers.projected, numbers.checks);
+        (self.projected, self.checks, self.looks) = (numbers.projected, numbers.checks, numbers.looks);
         (self.operator_columns, self.total) = (numbers.operator_columns, numbers.total);
         (self.drawn, self.steps) = (numbers.drawn, numbers.steps);
         Some(Next { block, error: numbers.next_error, step: numbers.next_step })

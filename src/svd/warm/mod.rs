@@ -14,6 +14,7 @@ mod sides;
 mod sketch;
 mod table;
 
+use super::certificate::Look;
 use super::krylov::grow;
 use super::options::{Options, SvdError};
 use super::prepared::Prepared;
@@ -71,6 +72,8 @@ struct Refining<'a> {
     table: Table,
     rounds: usize,
     operator_columns: usize,
+    /// What was found on the way.
+    looks: Vec<Look>,
 }
 
 /// All of it that is no panel.
@@ -81,6 +84,7 @@ struct Numbers {
     table: Table,
     rounds: usize,
     operator_columns: usize,
+    looks: Vec<Look>,
 }
 
 /// The triplets between the bases, and how far they are from solving their equations.
@@ -120,11 +124,11 @@ impl<'a> Refining<'a> {
         right.push("right-0", first, images);
         let images = session.multiply(matrix.transposed, &onto)?;
         left.push("left-0", onto, images);
-        Ok(Some(Self { matrix, options, right, left, table, rounds: 0, operator_columns }))
+        Ok(Some(Self { matrix, options, right, left, table, rounds: 0, operator_columns, looks: Vec::new() }))
     }
 
     fn resumed(prepared: &'a Prepared, numbers: Numbers, mut panels: Vec<Shard>) -> Option<Self> {
-        let Numbers { right, left, table, rounds, operator_columns } = numbers;
+        let Numbers { right, left, table, rounds, operator_columns, looks } = numbers;
         let (right, left) = (right.with(&mut panels)?, left.with(&mut panels)?);
         ((table.rows(), table.columns()) == (right.columns(), left.columns()) && panels.is_empty()).then(|| Self {
             matrix: prepared.tall(),
@@ -134,6 +138,7 @@ impl<'a> Refining<'a> {
             table,
             rounds,
             operator_columns,
+            looks,
         })
     }
 
@@ -145,6 +150,7 @@ impl<'a> Refining<'a> {
                 table: self.table.clone(),
                 rounds: self.rounds,
                 operator_columns: self.operator_columns,
+                looks: self.looks.clone(),
             },
             panels: self.right.panels().chain(self.left.panels()).collect(),
         }
@@ -165,7 +171,7 @@ impl<'a> Refining<'a> {
                 let at_once = self.at_once(session)?;
                 if self.is_last(at_once.worst) {
                     self.tell(session, progress, at_once.worst);
-                    return Ok(at_once.projection);
+                    return Ok(Projection { looks: self.looks, ..at_once.projection });
                 }
             }
             let measured = match directions.cols() {
@@ -287,7 +293,10 @@ impl<'a> Refining<'a> {
         is_near || self.options.iterations == 0
     }
 
-    fn tell(&self, session: &Session<'_>, progress: &Progress, worst: f64) {
+    /// Notes what was found, and tells whoever watches.
+    fn tell(&mut self, session: &Session<'_>, progress: &Progress, worst: f64) {
+        let Self { rounds: iterations, operator_columns, .. } = *self;
+        self.looks.push(Look { iterations, operator_columns, worst_residual: worst });
         if session.worker() == 0 {
             progress(self.rounds, self.rounds.max(self.options.iterations), Some(worst));
         }
@@ -306,6 +315,7 @@ impl<'a> Refining<'a> {
             iterations: self.rounds,
             operator_columns: self.operator_columns,
             residual_squares: Some(squares),
+            looks: self.looks,
         }
     }
 }

@@ -66,6 +66,7 @@ impl Refining<'_> {
             iterations: self.rounds,
             operator_columns: self.operator_columns,
             residual_squares: Some(squares),
+            looks: Vec::new(),
         };
         Ok(AtOnce { projection, worst })
     }
