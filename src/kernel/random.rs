@@ -29,6 +29,8 @@ pub mod stream {
     pub const SPLIT: u32 = 9;
     /// Edges of graphs that are datasets.
     pub const EDGES: u32 = 10;
+    /// Combinations of the columns of a basis.
+    pub const SKETCH: u32 = 11;
 }
 
 /// The Philox4x32-10 block function: four random words for a counter and a key.
