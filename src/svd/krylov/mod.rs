@@ -1,7 +1,7 @@
 //! Block Krylov iteration: every block is kept.
 //!
 //! Where subspace iteration throws its last block away, this keeps all of them, so that the answer is the best in the whole
-//! space that was seen: block Golub–Kahan–Lanczos with full reorthogonalisation. Two orthonormal bases grow block by
+//! space that was seen: block Golub–Kahan–Lanczos with reorthogonalisation. Two orthonormal bases grow block by
 //! block. U starts with M times a random block. A step multiplies the newest block of U by Mᵀ, and what V lacks of the
 //! images becomes the next block of V; that is multiplied by M, and what U lacks becomes the next block of U. The
 //! coefficients make up T with `MᵀU = V·T`, whose SVD gives the triplets. `Mᵀu = σv` holds by construction; `Mv − σu` lies in
