@@ -6,7 +6,7 @@ use crate::kernel::{gemm, gram};
 
 impl Session<'_> {
     /// `[Y…, x]ᵀ·x`, row after row: what a panel has in common with each column of the blocks, and then its own Gram
-    /// matrix, in one sum.
+    /// matrix, in one sum. The latter is exact as far as f64 goes, the former as far as f32 does.
     ///
     /// # Panics
     /// If a block differs from the panel in its total rows.
@@ -20,7 +20,7 @@ impl Session<'_> {
             let mut rest = sums;
             for block in blocks {
                 let (sums, others) = rest.split_at_mut(block.cols() * cols);
-                gram::cross_gram(block.panel_of(rows.clone()), panel, sums, &mut scratch);
+                gram::cross_gram_in_single(block.panel_of(rows.clone()), panel, sums, &mut scratch);
                 rest = others;
             }
             gram::gram(panel, rest, &mut scratch);
@@ -73,7 +73,7 @@ mod tests {
                 let whole = session.beside(&[&blocks[0], &blocks[1], &blocks[2], &x])?;
                 let expected = session.cross_gram(&whole, &x)?;
                 let found = session.gram_against(&blocks, &x)?;
-                assert!(expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-9));
+                assert!(expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-4));
                 let small: Vec<f32> = found.iter().map(|&entry| entry as f32 / 301.0).collect();
                 let apart: Vec<&Shard> = blocks.iter().chain([&x]).collect();
                 let (one, other) =

@@ -77,9 +77,12 @@ fn encode<W: Write>(parcel: &Parcel, writer: &mut W) -> std::io::Result<()> {
             let text = failure_text(error);
             (tag::FAILURE, [text.len(), 0, 0, 0], Some(text))
         }
-        Payload::Nothing | Payload::Shard(_) | Payload::Shards(_) | Payload::Whole(_) | Payload::Reduced(_) => {
-            (tag::NOTHING, [0; 4], None)
-        }
+        Payload::Nothing
+        | Payload::Shard(_)
+        | Payload::Columns(..)
+        | Payload::Shards(_)
+        | Payload::Whole(_)
+        | Payload::Reduced(_) => (tag::NOTHING, [0; 4], None),
     };
     let body = parcel.length_in_bytes() - HEADER_BYTES;
     for word in [tag, parcel.weight as u64, parcel.sender as u64, parcel.of as u64, body as u64] {

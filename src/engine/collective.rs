@@ -17,6 +17,7 @@ use super::exchange::{receive, send};
 use super::operator::Link;
 use super::parcel::{Block, BlockData, Parcel, Payload, Reduced, Whole};
 use super::shard::{Pool, Shard};
+use super::step::Context;
 use super::trace;
 use super::tree::Tree;
 use crate::kernel::panel::stride;
@@ -45,6 +46,36 @@ pub(super) fn all_gather<'scope>(
     });
     let (pool, worker, step) = (pool.clone(), scope.index(), name.clone());
     collect(scope, &name, &shared, move |payloads| whole_of(payloads, worker, &step, &mut pool.borrow_mut()))
+}
+
+/// Makes everybody's rows of a panel of the columns that everybody has.
+pub(super) fn exchange_columns<'scope>(
+    scope: Scope<'scope, u64>,
+    columns: &Link<'scope>,
+    context: &Rc<Context>,
+) -> Link<'scope> {
+    let shared = share(scope, "columns", columns, |payload| vec![payload]);
+    let context = context.clone();
+    collect(scope, "rows of columns", &shared, move |payloads| {
+        let parts: Vec<(usize, &Shard)> = payloads
+            .iter()
+            .filter_map(|payload| match payload {
+                Payload::Columns(first, shard) => Some((*first, shard)),
+                _ => None,
+            })
+            .collect();
+        let (rows, cols) = (parts[0].1.total_rows(), parts.iter().map(|(_, shard)| shard.cols()).sum());
+        let shard = context.shard(rows, cols, |layout, out| {
+            let (own, to) = (layout.rows(context.worker), stride(cols));
+            for (first, shard) in parts.iter().filter(|(_, shard)| shard.cols() > 0) {
+                let from = stride(shard.cols());
+                let rows = shard.panel_of(own.clone()).data().chunks_exact(from);
+                out.chunks_exact_mut(to).zip(rows).for_each(|(to, row)| to[*first..first + from].copy_from_slice(row));
+            }
+            Ok(())
+        })?;
+        Ok(Payload::Shard(shard))
+    })
 }
 
 /// All the rows of a panel, from the blocks that arrived.

@@ -108,7 +108,8 @@ impl<'scope> Links<'scope> {
     }
 }
 
-fn flow(
+/// Builds a dataflow from what it makes of its input.
+pub(super) fn flow(
     worker: &mut Worker,
     name: &str,
     build: impl for<'scope> FnOnce(Scope<'scope, u64>, Link<'scope>) -> Link<'scope>,

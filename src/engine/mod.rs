@@ -5,7 +5,8 @@
 //! of it. Between steps panels stay where they are, cut by rows into [`Shard`]s of whole tiles; a step that needs all the
 //! rows of a panel is preceded by an all-gather, and sums over rows go up a fixed binary tree over the tiles. Between
 //! processes a sparse product is preceded by a gather of the rows that it picks, if they are few enough. So a
-//! result never depends on who computed it: the bits are those of one worker, whatever the number of workers.
+//! result never depends on who computed it: the bits are those of one worker, whatever the number of workers. Small
+//! matrices are multiplied by columns in place of rows, with the same bits.
 //!
 //! Three things do not go unnoticed. A block that was not sent, or sent twice: every block says how many its sender
 //! sends. A failing step: its error travels in place of its result, and all workers agree on it before the epoch ends. A
@@ -23,6 +24,7 @@ pub mod checkpoint;
 mod cluster;
 mod codec;
 mod collective;
+mod columns;
 mod compile;
 mod directed;
 mod error;

@@ -49,6 +49,8 @@ pub(super) enum Payload {
     Shard(Shard),
     /// Rows of a panel on their way to everybody.
     Block(Block),
+    /// All rows of some columns, from this one on, on their way to the other workers of the process.
+    Columns(usize, Shard),
     /// The rows of some workers of other processes, as far as this process needs them.
     Shards(Vec<Shard>),
     /// All the rows of a panel.

@@ -4,15 +4,18 @@
 //! then the same everywhere (sums), or everybody's own rows of the same panel.
 
 use std::cell::RefCell;
+use std::hint::spin_loop;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use timely::dataflow::ProbeHandle;
 use timely::worker::Worker;
 
-use super::agreement::StopSign;
+use super::agreement::{StopSign, catch};
 use super::cluster::Cluster;
+use super::columns::{Solo, columns_flow};
 use super::compile::{Flow, Slot, gather_flow, program_flow, reduce_flow};
 use super::error::EngineError;
 use super::needs::Wanted;
@@ -29,20 +32,35 @@ use crate::plan::{Layouts, Program};
 /// How long a worker sleeps before it looks whether it was asked to stop.
 const PATIENCE: Duration = Duration::from_millis(20);
 
+/// How long a worker looks for news before it goes to sleep, where every worker has a core to itself: to be woken up takes about
+/// as long, and a small step less.
+const ATTENTION: Duration = Duration::from_micros(50);
+
 /// One worker's part in a run.
 pub struct Session<'a> {
     worker: &'a mut Worker,
     context: Rc<Context>,
     programs: Vec<(Arc<Program>, Flow)>,
+    /// The programs again, to multiply by columns, where that can be.
+    by_columns: Vec<Option<ByColumns>>,
     reduce: Flow,
     gather: Flow,
     gram_scratch: gram::Scratch,
     stop: Arc<StopSign>,
     was_stopped: bool,
+    /// Whether every worker of the process has a core to itself.
+    is_unshared: bool,
     /// Epochs of all dataflows together that this worker has entered.
     turns: u64,
     /// The agreement on the last turn, which nobody has waited for yet.
     unconfirmed: Option<Awaited>,
+}
+
+/// A program by columns.
+struct ByColumns {
+    solo: Rc<Solo>,
+    /// The dataflow, once there was use for it.
+    flow: Option<Flow>,
 }
 
 /// Something that a dataflow will leave in a slot.
@@ -72,11 +90,13 @@ impl<'a> Session<'a> {
             worker,
             context,
             programs: Vec::new(),
+            by_columns: Vec::new(),
             reduce,
             gather,
             gram_scratch,
             stop,
             was_stopped: false,
+            is_unshared: thread::available_parallelism().is_ok_and(|cores| cluster.workers <= cores.get()),
             turns: 0,
             unconfirmed: None,
         }
@@ -90,6 +110,9 @@ impl<'a> Session<'a> {
             let needs = needs.next().unwrap_or_default();
             let flow = program_flow(self.worker, number, program, needs, &self.context);
             self.programs.push((program.clone(), flow));
+            let is_near = !self.context.travel.in_chunks;
+            let solo = if is_near { Solo::new(program, &self.context) } else { None };
+            self.by_columns.push(solo.map(|solo| ByColumns { solo: Rc::new(solo), flow: None }));
         }
         Ok(())
     }
@@ -118,7 +141,38 @@ impl<'a> Session<'a> {
         if x.cols() == 0 {
             return self.context.shard(output_rows, 0, |_, _| Ok(()));
         }
-        self.run_program(program, x.clone())
+        match &self.by_columns[program] {
+            Some(ByColumns { solo, .. }) if solo.is_worth_it(x.cols(), self.worker.peers()) => {
+                let solo = solo.clone();
+                self.multiply_by_columns(program, &solo, x.clone())
+            }
+            _ => self.run_program(program, x.clone()),
+        }
+    }
+
+    /// A product by columns; a worker alone has them all.
+    fn multiply_by_columns(&mut self, program: usize, solo: &Rc<Solo>, x: Shard) -> Result<Shard, EngineError> {
+        if self.workers() == 1 {
+            trace::enter("before a product");
+            let made = catch(self.worker(), "a product", || trace::computing("a product", || solo.multiply(x)));
+            trace::leave();
+            return made?;
+        }
+        if let Some(ByColumns { flow: flow @ None, .. }) = &mut self.by_columns[program] {
+            *flow = Some(columns_flow(self.worker, program, solo, &self.context));
+        }
+        let turned = self.turn(
+            "before a product",
+            |session| match &mut session.by_columns[program] {
+                Some(ByColumns { flow: Some(flow), .. }) => flow,
+                _ => unreachable!("the dataflow was built"),
+            },
+            Payload::Shard(x),
+        );
+        match turned? {
+            Payload::Shard(shard) => Ok(shard),
+            _ => Err(self.nothing_came("a product")),
+        }
     }
 
     /// Seconds that each step of a program took this worker when it was last run; waiting for others is no part of it.
@@ -307,6 +361,7 @@ impl<'a> Session<'a> {
 
     /// Steps until something has arrived; an error that arrives in its place is returned.
     fn wait_for(&mut self, awaited: &Awaited) -> Result<Payload, EngineError> {
+        let mut idle_since = None;
         loop {
             match awaited.slot.borrow_mut().remove(&awaited.epoch) {
                 Some(Payload::Failure(error)) => return Err((*error).clone()),
@@ -320,7 +375,16 @@ impl<'a> Session<'a> {
             if !awaited.probe.less_equal(&awaited.epoch) {
                 return Err(self.nothing_came("an answer"));
             }
-            self.worker.step_or_park(Some(PATIENCE));
+            let idle = idle_since.get_or_insert_with(Instant::now).elapsed();
+            let is_awake = self.is_unshared && idle < ATTENTION;
+            if is_awake {
+                spin_loop();
+            }
+            let before = trace::computed();
+            self.worker.step_or_park(Some(if is_awake { Duration::ZERO } else { PATIENCE }));
+            if trace::computed() != before {
+                idle_since = None;
+            }
         }
     }
 

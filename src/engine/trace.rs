@@ -84,6 +84,21 @@ pub(super) fn computing<T>(step: &str, work: impl FnOnce() -> T) -> T {
     made
 }
 
+/// Computes a part of a step, and tells how long that took: the step as a whole counts it.
+pub(super) fn part<T>(name: &str, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let made = work();
+    CLOCK.with_borrow(|clock| {
+        tracing::trace!(target: TARGET, worker = clock.worker, step = name, micros = micros(start.elapsed()));
+    });
+    made
+}
+
+/// How long the worker on this thread computed so far.
+pub(super) fn computed() -> Duration {
+    CLOCK.with_borrow(|clock| clock.computing)
+}
+
 /// Notes that so many bytes go to every other process.
 pub(super) fn sending_to_all(step: &str, bytes: usize) {
     sending(step, bytes * CLOCK.with_borrow(|clock| clock.other_processes));

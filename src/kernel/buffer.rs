@@ -7,12 +7,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every buffer starts at a cache line.
 const ALIGNMENT: usize = 64;
+/// Where the allocator lets memory start by itself.
+const PLAIN_ALIGNMENT: usize = 16;
 /// From this size on a buffer starts at a huge page and asks for more of them: a product reads the rows of a panel in
 /// random order, and with small pages a good part of its time is address translation.
 const HUGE_PAGE: usize = 2 << 20;
 /// From this size on buffers start at different places of a page. Steps walk through several panels in parallel; if all
 /// started alike, the lines in use at a time would compete for the same few places of the nearest cache.
 const STAGGERED: usize = 32 << 10;
+/// From this size on the pages of a buffer are asked for at once: to be interrupted for each of them takes several times as
+/// long as to fill it.
+const POPULATED: usize = 64 << 10;
 /// Bytes from one start to the next, and how many starts there are: together a page.
 const SHIFT: usize = 256;
 const SHIFTS: usize = 16;
@@ -50,8 +55,9 @@ impl Buffer {
         // SAFETY: the layout is not empty, for `len` is not zero.
         let memory = unsafe { allocate(layout) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
-        let shift = if layout.size() < STAGGERED { 0 } else { SHIFT * (TURN.fetch_add(1, Ordering::Relaxed) % SHIFTS) };
-        // SAFETY: the layout has room for the largest shift before the entries.
+        let turn = if len * size_of::<f32>() < STAGGERED { 0 } else { TURN.fetch_add(1, Ordering::Relaxed) % SHIFTS };
+        let shift = SHIFT * turn + memory.align_offset(ALIGNMENT);
+        // SAFETY: the layout has room for the largest shift before the entries, and for what is missing to a cache line.
         let start = unsafe { memory.add(shift) }.cast();
         Buffer { start, len, capacity: len, shift }
     }
@@ -94,8 +100,9 @@ impl Buffer {
 
 fn layout(len: usize) -> Layout {
     let bytes = len.checked_mul(size_of::<f32>()).expect("a buffer fits the address space");
-    let alignment = if bytes >= HUGE_PAGE { HUGE_PAGE } else { ALIGNMENT };
-    let bytes = if bytes >= STAGGERED { bytes + SHIFT * SHIFTS } else { bytes };
+    // What the allocator aligns by itself it need not fill if the system just did.
+    let alignment = if bytes >= HUGE_PAGE { HUGE_PAGE } else { PLAIN_ALIGNMENT };
+    let bytes = if bytes >= STAGGERED { bytes + SHIFT * SHIFTS } else { bytes } + ALIGNMENT - PLAIN_ALIGNMENT;
     Layout::from_size_align(bytes, alignment).expect("a buffer fits the address space")
 }
 
@@ -138,7 +145,11 @@ pub fn release_unused() {
 unsafe fn allocate(layout: Layout) -> *mut u8 {
     if layout.size() < HUGE_PAGE {
         // SAFETY: the caller's promise.
-        return unsafe { alloc_zeroed(layout) };
+        let memory = unsafe { alloc_zeroed(layout) };
+        if layout.size() >= POPULATED && !memory.is_null() {
+            populate(memory, layout.size());
+        }
+        return memory;
     }
     // SAFETY: the caller's promise; the advice concerns whole pages of memory just received, and it is written before it is
     // read. Failing advice changes nothing, so the answer is not looked at.
@@ -150,6 +161,17 @@ unsafe fn allocate(layout: Layout) -> *mut u8 {
         }
         memory
     }
+}
+
+/// Has the system put pages under memory before it is written to.
+#[cfg(target_os = "linux")]
+fn populate(memory: *mut u8, bytes: usize) {
+    const PAGE: usize = 4096;
+    let skipped = memory.align_offset(PAGE);
+    let whole = bytes.saturating_sub(skipped) / PAGE * PAGE;
+    // SAFETY: the pages lie within memory just received, and the advice does not change what they hold. Where the system
+    // does not know it, nothing happens.
+    unsafe { libc::madvise(memory.add(skipped).cast(), whole, libc::MADV_POPULATE_WRITE) };
 }
 
 /// # Safety

@@ -1,4 +1,4 @@
-//! `AᵀA` and `AᵀB` in f64.
+//! `AᵀA` and `AᵀB` in f64, and `AᵀB` in f32 where that is enough.
 //!
 //! Products of f32 numbers are exact in f64, so a Gram matrix of f32 panels squares the condition number without losing what
 //! f32 held. Rows are converted a few at a time, to stay in the first cache, and 6 × 8 sums are kept in registers. Only one
@@ -6,6 +6,9 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+mod single;
+
+pub use single::{cross_gram_in_single, cross_gram_in_single_with};
 
 use super::{LANES, Panel, Simd, stride};
 
@@ -206,6 +209,10 @@ mod tests {
                 let mut out = vec![f64::NAN; p * q];
                 cross_gram_with(simd, a, b, &mut out, &mut scratch);
                 prop_assert!(close(&out, &obvious(a, b), rows));
+                let mut out = vec![f64::NAN; p * q];
+                cross_gram_in_single_with(simd, a, b, &mut out, &mut scratch);
+                let limit = 2e-5 * (rows as f64 + 1.0).sqrt();
+                prop_assert!(out.iter().zip(obvious(a, b)).all(|(sum, exact)| (sum - exact).abs() <= limit));
             }
         }
     }

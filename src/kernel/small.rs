@@ -1,6 +1,8 @@
 //! Householder R factors and the SVD of small matrices, in f64.
 
-use faer::{MatRef, Side, linalg::solvers::Qr};
+use faer::linalg::matmul::matmul;
+use faer::linalg::solvers::Qr;
+use faer::{Accum, MatMut, MatRef, Par, Side};
 
 use super::Panel;
 use super::factor::{FactorError, check_finite};
@@ -31,6 +33,54 @@ pub fn small_svd(a: &[f64], rows: usize, cols: usize) -> Result<SmallSvd, Factor
         .map_err(|_| FactorError::NoConvergence { rows, cols })?;
     let values = svd.S().column_vector().iter().copied().collect();
     Ok(SmallSvd { left: row_major(svd.U()), values, right: row_major(svd.V()) })
+}
+
+/// `A·B` of a `rows × depth` and a `depth × cols` matrix, row-major.
+///
+/// # Panics
+/// If a matrix has another size.
+pub fn small_product(a: &[f64], b: &[f64], rows: usize, depth: usize, cols: usize) -> Vec<f64> {
+    let mut out = vec![0.0; rows * cols];
+    let (a, b) = (MatRef::from_row_major_slice(a, rows, depth), MatRef::from_row_major_slice(b, depth, cols));
+    matmul(MatMut::from_row_major_slice_mut(&mut out, rows, cols), Accum::Replace, a, b, 1.0, Par::Seq);
+    out
+}
+
+/// `sum += A·B`, where `sum` and `B` have `cols` columns, row-major; with no columns or nothing to sum, nothing happens.
+///
+/// # Panics
+/// If the matrices do not fit each other.
+pub fn add_small_product(sum: &mut [f64], a: &[f64], b: &[f64], cols: usize) {
+    let depth = b.len().checked_div(cols).unwrap_or(0);
+    if depth == 0 || sum.is_empty() {
+        return;
+    }
+    let rows = sum.len() / cols;
+    let (a, b) = (MatRef::from_row_major_slice(a, rows, depth), MatRef::from_row_major_slice(b, depth, cols));
+    matmul(MatMut::from_row_major_slice_mut(sum, rows, cols), Accum::Add, a, b, 1.0, Par::Seq);
+}
+
+/// `sum −= AᵀA` for the rows of `a`, as many columns as `sum`, row-major.
+///
+/// # Panics
+/// If the matrices do not fit each other.
+pub fn subtract_gram(sum: &mut [f64], a: &[f64], cols: usize) {
+    if a.is_empty() {
+        return;
+    }
+    let a = MatRef::from_row_major_slice(a, a.len() / cols, cols);
+    matmul(MatMut::from_row_major_slice_mut(sum, cols, cols), Accum::Add, a.transpose(), a, -1.0, Par::Seq);
+}
+
+/// `AᵀA` of a `rows × cols` matrix, row-major.
+///
+/// # Panics
+/// If `a` has another size.
+pub fn gram_of_rows(a: &[f64], rows: usize, cols: usize) -> Vec<f64> {
+    let mut out = vec![0.0; cols * cols];
+    let a = MatRef::from_row_major_slice(a, rows, cols);
+    matmul(MatMut::from_row_major_slice_mut(&mut out, cols, cols), Accum::Replace, a.transpose(), a, 1.0, Par::Seq);
+    out
 }
 
 /// Eigenvalues and orthonormal eigenvectors of a symmetric matrix.
@@ -190,6 +240,27 @@ mod tests {
             );
         }
         assert!(symmetric_eigen(&[f64::NAN], 1).is_err());
+    }
+
+    #[test]
+    fn products_of_small_matrices() {
+        let (a, b) = (drawn(7, 5), drawn(5, 3));
+        let product = small_product(&a, &b, 7, 5, 3);
+        for (row, sums) in a.chunks_exact(5).zip(product.chunks_exact(3)) {
+            for (j, sum) in sums.iter().enumerate() {
+                let exact: f64 = row.iter().zip(b.iter().skip(j).step_by(3)).map(|(x, y)| x * y).sum();
+                assert!((sum - exact).abs() < 1e-12);
+            }
+        }
+        assert!(distance(&gram_of_rows(&a, 7, 5), &gram(&a, 5)) < 1e-12);
+        let mut twice = product.clone();
+        add_small_product(&mut twice, &a, &b, 3);
+        assert!(twice.iter().zip(&product).all(|(twice, once)| (twice - 2.0 * once).abs() < 1e-12));
+        let mut rest = gram(&a, 5);
+        subtract_gram(&mut rest, &a, 5);
+        subtract_gram(&mut rest, &[], 5);
+        assert!(rest.iter().all(|entry| entry.abs() < 1e-12));
+        add_small_product(&mut [], &[], &[], 0);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
+use super::single::Place;
 use super::{Chunk, RIGHT, pitch};
+use crate::kernel::LANES;
 
 /// f64 numbers in a register.
 const FOUR: usize = 4;
@@ -66,6 +68,77 @@ unsafe fn block<const M: usize>(left: Chunk, right: Chunk, mut a: *const f64, mu
         for (p, line) in kept.iter().enumerate() {
             _mm256_storeu_pd(sums.add(p * right.width), line[0]);
             _mm256_storeu_pd(sums.add(p * right.width + FOUR), line[1]);
+        }
+    }
+}
+
+/// Adds the products of `count` columns of `left` with one or two lane groups of `right`, summed in f32, to their sums.
+///
+/// # Safety
+/// AVX2 and FMA must be there; `left` and `right` hold the rows of the place, and `count` (at most six) columns from
+/// `place.i` on and `groups` lane groups from `place.j` on lie inside of them and of the sums.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn multiply_single(
+    left: &[f32],
+    right: &[f32],
+    place: &Place,
+    (count, groups): (usize, usize),
+    sums: &mut [f64],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let a = left.as_ptr().add(place.i);
+        let b = right.as_ptr().add(place.j);
+        let sums = sums.as_mut_ptr().add(place.i * place.width + place.j);
+        match (count, groups) {
+            (6, 2) => single::<6, 2>(a, b, place, sums),
+            (5, 2) => single::<5, 2>(a, b, place, sums),
+            (4, 2) => single::<4, 2>(a, b, place, sums),
+            (3, 2) => single::<3, 2>(a, b, place, sums),
+            (2, 2) => single::<2, 2>(a, b, place, sums),
+            (1, 2) => single::<1, 2>(a, b, place, sums),
+            (6, _) => single::<6, 1>(a, b, place, sums),
+            (5, _) => single::<5, 1>(a, b, place, sums),
+            (4, _) => single::<4, 1>(a, b, place, sums),
+            (3, _) => single::<3, 1>(a, b, place, sums),
+            (2, _) => single::<2, 1>(a, b, place, sums),
+            _ => single::<1, 1>(a, b, place, sums),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`multiply_single`], with pointers to the first row of the columns and to their sums.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn single<const M: usize, const N: usize>(mut a: *const f32, mut b: *const f32, place: &Place, sums: *mut f64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut kept = [[_mm256_setzero_ps(); N]; M];
+        for _ in 0..place.rows {
+            let mut loaded = [_mm256_setzero_ps(); N];
+            for (q, l) in loaded.iter_mut().enumerate() {
+                *l = _mm256_loadu_ps(b.add(q * LANES));
+            }
+            for (p, line) in kept.iter_mut().enumerate() {
+                let x = _mm256_broadcast_ss(&*a.add(p));
+                for (sum, l) in line.iter_mut().zip(loaded) {
+                    *sum = _mm256_fmadd_ps(x, l, *sum);
+                }
+            }
+            a = a.wrapping_add(place.from);
+            b = b.wrapping_add(place.width);
+        }
+        for (p, line) in kept.iter().enumerate() {
+            for (q, &kept) in line.iter().enumerate() {
+                let to = sums.add(p * place.width + q * LANES);
+                let halves = [_mm256_castps256_ps128(kept), _mm256_extractf128_ps::<1>(kept)];
+                for (half, kept) in halves.into_iter().enumerate() {
+                    let to = to.add(half * FOUR);
+                    _mm256_storeu_pd(to, _mm256_add_pd(_mm256_loadu_pd(to), _mm256_cvtps_pd(kept)));
+                }
+            }
         }
     }
 }

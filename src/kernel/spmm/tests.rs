@@ -113,6 +113,47 @@ fn bits_do_not_depend_on_blocks_or_alignment() {
     }
 }
 
+/// Cells whose rows all have entries go another way where a panel is as wide as the block.
+#[test]
+fn a_full_cell_has_the_bits_of_any_other() {
+    let (height, width, wide) = (40, 50, 72);
+    let columns: Vec<u16> =
+        (0..height).flat_map(|i| (0..=i % 7).map(move |j| ((i * 11 + j * 7) % width) as u16)).collect();
+    let counts: Vec<u16> = (0..height).map(|i| (i % 7 + 1) as u16).collect();
+    let parts = Parts {
+        starts: vec![[0, 0], [height as u32, columns.len() as u32]].into(),
+        rows: (0..height as u16).collect::<Vec<_>>().into(),
+        counts: counts.into(),
+        columns: columns.into(),
+        values: None,
+    };
+    let tile = Tile::new(height, width, width, parts).unwrap();
+    let panel = |stream, rows, cols| panel_of(rows, cols, |i, j| normal(SEED, stream, i as u64, j as u32));
+    let (l, d) = (vector(6, height), vector(8, height));
+    for case in 0..6 {
+        let multiply = |cols: usize, columns: Range<usize>| {
+            let (x, z) = (panel(3, width, cols), panel(4, height, cols));
+            let z = Panel::new(height, cols, &z);
+            let start = match case / 2 {
+                0 => Start::Zero,
+                1 => Start::Add { beta: 0.5, diagonal: None, panel: z },
+                _ => Start::Add { beta: 0.5, diagonal: Some(&d), panel: z },
+            };
+            let factors = Factors { alpha: -1.5, left: (case % 2 == 0).then_some(&l), right: None };
+            let mut y = vec![f32::NAN; height * stride(cols)];
+            let out = PanelMut::new(height, cols, &mut y);
+            multiply_columns(Simd::best(), tile.cell(0), Panel::new(width, cols, &x), &factors, start, out, columns);
+            y
+        };
+        for cols in [8, 16, 32] {
+            let (full, part) = (multiply(cols, 0..cols), multiply(wide, 0..cols));
+            for row in 0..height {
+                assert_eq!(full[row * cols..][..cols], part[row * wide..][..cols], "case {case}, row {row}");
+            }
+        }
+    }
+}
+
 #[test]
 fn blocks_cover_the_padded_columns() {
     let of = |cols| blocks(cols).collect::<Vec<_>>();

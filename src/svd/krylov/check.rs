@@ -1,14 +1,16 @@
 //! When to look whether the triplets are good enough.
 //!
-//! To look costs the SVD of the small matrix, which on a small graph is as much work as a step. So the next look is after as
-//! many steps as the last two let expect.
+//! To look costs the eigenvectors of a small matrix, which on a small graph is as much work as a step. So the next look is
+//! after as many steps as the last two let expect.
 
 use serde::{Deserialize, Serialize};
 
-/// Steps from the first look to the second, as a part of those before.
-const FIRST_GAP: usize = 4;
+/// What a step leaves of the worst residual, where nothing is known yet: on matrices of graphs it is about that.
+const LIKELY_RATIO: f64 = 0.8;
 /// The longest way to the next look, as a part of the steps before: what was expected may come sooner.
-const LONGEST_GAP: usize = 3;
+const LONGEST_GAP: usize = 2;
+/// Halvings that leave less of an interval than matters.
+const HALVINGS: usize = 30;
 
 /// The looks taken so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -32,24 +34,36 @@ impl Checks {
 
     /// Notes what a look found, and plans the next one.
     pub(super) fn note(&mut self, step: usize, worst: f64, tolerance: f64) {
-        let steps = match self.last.replace(Check { step, worst }) {
-            None => step / FIRST_GAP,
-            Some(before) => expected(before, Check { step, worst }, tolerance),
-        };
-        self.next = step + steps.clamp(1, (step / LONGEST_GAP).max(1));
+        let ratio = self.last.map_or(LIKELY_RATIO, |before| ratio(before, Check { step, worst }));
+        self.last = Some(Check { step, worst });
+        let longest = (step / LONGEST_GAP).max(1);
+        let (mut left, mut steps) = (worst * ratio, 1);
+        while left > tolerance && steps < longest {
+            left *= ratio;
+            steps += 1;
+        }
+        self.next = step + steps;
     }
 }
 
-/// Steps until the tolerance is met, if residuals go on to fall as they did: they fall ever faster.
-fn expected(before: Check, now: Check, tolerance: f64) -> usize {
-    let (gap, mut worst, mut steps) = (now.step - before.step, now.worst, 0);
-    let ratio = before.worst / now.worst;
-    // Not so where they do not fall, or are no numbers.
-    while worst > tolerance && ratio > 1.0 && steps < now.step {
-        worst /= ratio;
-        steps += gap;
+/// What a step left of the residual between two looks. Where it did not fall, another triplet has come among the wanted ones
+/// and will soon be as good as the others. Only operations that round alike on every machine are used: all processes have to
+/// find the same.
+fn ratio(before: Check, now: Check) -> f64 {
+    let (gap, of_all) = (now.step - before.step, now.worst / before.worst);
+    if of_all.is_nan() || of_all >= 1.0 {
+        return 0.0;
     }
-    steps.saturating_sub(gap / 2)
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..HALVINGS {
+        let middle = (low + high) / 2.0;
+        if power(middle, gap) > of_all { high = middle } else { low = middle }
+    }
+    high
+}
+
+fn power(base: f64, exponent: usize) -> f64 {
+    (0..exponent).fold(1.0, |power, _| power * base)
 }
 
 #[cfg(test)]
@@ -61,16 +75,21 @@ mod tests {
         let mut checks = Checks::default();
         assert!(checks.is_due(4));
         checks.note(4, 0.8, 0.05);
-        assert_eq!(checks.next, 5);
-        checks.note(5, 0.4, 0.05);
-        assert_eq!(checks.next, 6, "three more are expected, but not without a look");
+        assert_eq!(checks.next, 6, "more are expected, but not without a look");
+        checks.note(6, 0.4, 0.05);
+        assert_eq!(checks.next, 9);
+        let mut checks = Checks::default();
+        checks.note(6, 0.06, 0.05);
+        assert_eq!(checks.next, 7, "soon");
         let mut checks = Checks::default();
         checks.note(24, 0.8, 0.05);
         checks.note(30, 0.4, 0.05);
-        assert_eq!(checks.next, 40);
-        checks.note(40, 0.06, 0.05);
         assert_eq!(checks.next, 45);
-        checks.note(45, f64::NAN, 0.05);
-        assert_eq!(checks.next, 46);
+        checks.note(45, 0.06, 0.05);
+        assert_eq!(checks.next, 47);
+        checks.note(47, 0.07, 0.05);
+        assert_eq!(checks.next, 48, "it rose");
+        checks.note(48, f64::NAN, 0.05);
+        assert_eq!(checks.next, 49);
     }
 }

@@ -1,7 +1,7 @@
 //! Block Krylov iteration: every block is kept.
 //!
 //! Where subspace iteration throws its last block away, this keeps all of them, so that the answer is the best in the whole
-//! space that was seen: block Golub–Kahan–Lanczos with full reorthogonalisation. Two orthonormal bases grow block by
+//! space that was seen: block Golub–Kahan–Lanczos with reorthogonalisation. Two orthonormal bases grow block by
 //! block. U starts with M times a random block. A step multiplies the newest block of U by Mᵀ, and what V lacks of the
 //! images becomes the next block of V; that is multiplied by M, and what U lacks becomes the next block of U. The
 //! coefficients make up T with `MᵀU = V·T`, whose SVD gives the triplets. `Mᵀu = σv` holds by construction; `Mv − σu` lies in
@@ -12,9 +12,12 @@
 //! of a repeated singular value as it has columns.
 
 mod basis;
+mod care;
 mod check;
 mod project;
 mod size;
+mod sketch;
+mod split;
 mod state;
 
 use super::certificate::{Certificate, Look};
@@ -27,11 +30,13 @@ use crate::engine::checkpoint::Journal;
 use crate::engine::{Session, Shard};
 use crate::kernel::random;
 use crate::matrix::Dense;
-use basis::{Basis, Split};
+use basis::Basis;
+use care::Care;
 use check::Checks;
 use project::{Projected, Rotations};
 pub(super) use size::{Demand, demand};
 use size::{Sizes, depth};
+use split::Split;
 
 /// Grows the bases until the triplets are good enough, and leaves what rotates them into singular vectors.
 pub(super) fn grow(
@@ -47,6 +52,7 @@ pub(super) fn grow(
         matrix,
         options,
         sizes,
+        care: Care::for_tolerance(options.tolerance),
         left: Basis::default(),
         right: Basis::default(),
         projected: Projected::default(),
@@ -86,6 +92,7 @@ struct Growth<'a> {
     matrix: Tall,
     options: &'a Options,
     sizes: Sizes,
+    care: Care,
     /// U, without the newest block.
     left: Basis,
     /// V, whose columns hold all the images of U.
@@ -141,9 +148,9 @@ impl Growth<'_> {
             let Next { block, error, step } = next;
             let width = block.cols();
             let images = self.multiply(session, self.matrix.transposed, &block)?;
-            let Split { fresh, coefficients, error: of_fresh } =
-                self.right.split(session, images, self.matrix.columns)?;
-            self.projected.push(&coefficients, width);
+            let Split { fresh, within, upper, error: of_fresh } =
+                self.right.split(session, images, self.matrix.columns, self.care)?;
+            self.projected.push(&[within, upper].concat(), width);
             self.left.push(name("left", step), block, error);
             self.steps += 1;
             self.right.push(name("right", self.steps), fresh.clone(), of_fresh);
@@ -152,17 +159,17 @@ impl Growth<'_> {
                 break;
             }
             let known = self.left.columns();
-            let Split { fresh: beyond, coefficients, error: of_beyond } = self.images(session, fresh.clone())?;
-            let coupling = &coefficients[known * fresh.cols()..];
+            let Split { fresh: beyond, upper: coupling, error: of_beyond, .. } = self.images(session, fresh.clone())?;
             let is_exhausted = beyond.cols() == 0;
             let is_too_large = known + beyond.cols().max(1) > self.sizes.kept;
             let is_looked_at = self.is_looked_for() && known >= self.least() && self.checks.is_due(self.steps);
             let mut worst = None;
             if is_looked_at || is_too_large {
-                let rotations = self.projected.decompose(self.right.columns())?;
+                let are_all_wanted = is_too_large || self.options.keep != Keep::All;
+                let rotations = self.rotations(session, (!are_all_wanted).then_some(self.options.rank))?;
                 if is_looked_at {
                     let wanted = self.wanted(session, &rotations)?;
-                    let found = worst_residual(&rotations, coupling, fresh.cols(), wanted);
+                    let found = worst_residual(&rotations, &coupling, fresh.cols(), wanted);
                     worst = Some(found);
                     self.note(found);
                     let is_deep = known >= self.enough(wanted);
@@ -189,7 +196,12 @@ impl Growth<'_> {
                 next = Next { block: fresh, error, ..next };
             }
         }
-        Ok(self.projected.decompose(self.right.columns())?)
+        self.rotations(session, None)
+    }
+
+    /// What rotates the bases into singular vectors: the first so many, or all.
+    fn rotations(&self, session: &mut Session<'_>, count: Option<usize>) -> Result<Rotations, SvdError> {
+        Rotations::shared(session, &self.projected, self.right.columns(), count)
     }
 
     /// Whether no more columns can or should follow: the space is complete, or deep enough, or as many columns were
@@ -247,7 +259,12 @@ impl Growth<'_> {
     /// What U lacks of the images of a block of the other side.
     fn images(&mut self, session: &mut Session<'_>, block: Shard) -> Result<Split, SvdError> {
         let images = self.multiply(session, self.matrix.plain, &block)?;
-        self.left.split(session, images, self.matrix.columns - self.left.columns())
+        let most = self.matrix.columns - self.left.columns();
+        match self.drawn > 1 {
+            // What a random block has in common with the basis may be with any part of it.
+            true => self.left.split(session, images, most, self.care),
+            false => self.left.split_ends(session, images, most, self.care),
+        }
     }
 
     fn multiply(&mut self, session: &mut Session<'_>, program: usize, block: &Shard) -> Result<Shard, SvdError> {

@@ -1,0 +1,186 @@
+//! What a block has beyond others, made orthonormal.
+
+use super::super::options::SvdError;
+use super::care::Care;
+use crate::engine::{Session, Shard};
+use crate::kernel::factor::{UpperFactor, factor, scale_to_unit};
+use crate::kernel::small::{add_small_product, subtract_gram};
+
+/// A column of which less is left, as a part of its squared length, is what rounding makes of nothing.
+const NOTHING: f64 = 1e-12;
+/// A direction with a squared pivot below this, in a block of unit columns, depends on those before it.
+const DEPENDENT_PIVOT: f64 = 1e-10;
+/// Squared pivots above which a difference of squares can be trusted: a basis is never orthonormal to the last bit, and
+/// what a block has in common with it is known to 32 bits.
+const TRUSTED_PIVOT: f64 = 1e-2;
+/// Squared pivots above which a block can be divided by the factor of its own Gram matrix.
+const DIVISIBLE_PIVOT: f64 = 1e-6;
+/// How far from orthonormal a pass leaves a block that was nearly orthonormal before.
+const ROUNDING: f64 = 2e-7;
+/// Passes after which a block is taken as it is: three are enough, but for contrived blocks.
+const MOST_PASSES: usize = 6;
+
+/// A block X in terms of others Y that it was made orthonormal to: `X = Y·within + fresh·upper`.
+pub(super) struct Split {
+    pub(super) fresh: Shard,
+    /// Row after row: one row a column of the others; one column a column of X.
+    pub(super) within: Vec<f64>,
+    /// One row a column of `fresh`.
+    pub(super) upper: Vec<f64>,
+    /// How far from orthonormal `fresh` is, about.
+    pub(super) error: f64,
+}
+
+impl Split {
+    /// The shortest that a column became on the way to unit length.
+    pub(super) fn least(&self) -> f64 {
+        let width = self.upper.len().checked_div(self.fresh.cols()).unwrap_or(0);
+        let kept = self.upper.chunks_exact(width.max(1));
+        // Where nothing was dropped, the diagonal; else a row's largest entry is no less than it.
+        kept.map(|row| row.iter().fold(0.0, |most: f64, entry| most.max(entry.abs()))).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// What a block has that others have not, as at most `most` orthonormal columns. Columns that depend on the others are left
+/// out, down to none. `errors` says how far from orthonormal the columns of the others are.
+///
+/// One sum over all rows gives what the block has in common with the others and its Gram matrix; the difference of
+/// their squares is the Gram matrix of what is left, so a pass subtracts and divides at once. Where that difference is
+/// too small to be trusted a pass subtracts, and divides by the Gram matrix of what is left if that can be. Passes are
+/// repeated until the block is orthonormal enough.
+pub(super) fn split(
+    session: &mut Session<'_>,
+    blocks: &[Shard],
+    errors: &[f64],
+    block: Shard,
+    most: usize,
+    care: Care,
+) -> Result<Split, SvdError> {
+    let (width, known) = (block.cols(), errors.len());
+    let mut split = Split { fresh: block, within: vec![0.0; known * width], upper: identity(width), error: 0.0 };
+    let mut squares = Vec::new();
+    for pass in 0..MOST_PASSES {
+        let order = split.fresh.cols();
+        if order == 0 {
+            break;
+        }
+        let mut sums = session.gram_against(blocks, &split.fresh)?;
+        let (shared, own) = sums.split_at_mut(known * order);
+        if pass == 0 {
+            squares = own.iter().step_by(order + 1).copied().collect();
+        }
+        drop_nothing(own, &squares);
+        let mut left = remainder(shared, own, order, if pass == 0 { 0.0 } else { DEPENDENT_PIVOT }, most)?;
+        let mut pivot = left.factor.smallest_pivot;
+        let mut is_divided = pass > 0 || pivot > TRUSTED_PIVOT;
+        let small = if is_divided { left.divisor(shared) } else { difference(shared, order) };
+        let kept = small.len() / (known + order);
+        let panels: Vec<&Shard> = blocks.iter().chain([&split.fresh]).collect();
+        split.fresh = session.blocks_times_small(&panels, &small, kept)?;
+        add_small_product(&mut split.within, shared, &split.upper, width);
+        let common = common_error(errors, shared, own, order);
+        if !is_divided {
+            let mut own = session.gram(&split.fresh)?;
+            drop_nothing(&mut own, &squares);
+            // How much is left of each column, and of the least when they are made orthogonal.
+            let rest = own.iter().step_by(order + 1).zip(&squares).map(|(left, square)| left / square);
+            let rest = rest.fold(f64::INFINITY, f64::min);
+            left = remainder(&[], &own, order, 0.0, most)?;
+            is_divided = left.factor.smallest_pivot > DIVISIBLE_PIVOT;
+            if is_divided {
+                pivot = (rest * left.factor.smallest_pivot).sqrt();
+                split.fresh =
+                    session.blocks_times_small(&[&split.fresh], &left.divisor(&[]), left.factor.kept.len())?;
+            }
+        }
+        if is_divided {
+            split.upper = left.upper_times(&split.upper, width);
+            squares = vec![1.0; left.factor.kept.len()];
+            let error = (ROUNDING + common) / pivot;
+            split.error = error.clamp(ROUNDING, care.orthonormal);
+            if pivot > 0.0 && error < care.orthonormal {
+                break;
+            }
+        }
+    }
+    Ok(split)
+}
+
+/// How far from orthonormal the others are where the columns of a block lie within them.
+fn common_error(errors: &[f64], shared: &[f64], own: &[f64], order: usize) -> f64 {
+    let mut sums = vec![0.0; order];
+    for (row, error) in shared.chunks_exact(order).zip(errors) {
+        sums.iter_mut().zip(row).for_each(|(sum, entry)| *sum += error * entry * entry);
+    }
+    let squares = own.iter().step_by(order + 1);
+    let relative = |(error, square): (&f64, &f64)| if *square > 0.0 { error / square } else { 0.0 };
+    sums.iter().zip(squares).map(relative).fold(0.0, f64::max)
+}
+
+/// Takes columns of which next to nothing is left out of a Gram matrix, given what their squares were.
+fn drop_nothing(gram: &mut [f64], squares: &[f64]) {
+    let order = squares.len();
+    for (place, square) in squares.iter().enumerate() {
+        if gram[place * order + place] <= NOTHING * square {
+            gram[place * order..(place + 1) * order].fill(0.0);
+            gram.iter_mut().skip(place).step_by(order).for_each(|entry| *entry = 0.0);
+        }
+    }
+}
+
+/// What subtracts from a block what it has in common with the basis beside it: `[−shared; 1]`.
+fn difference(shared: &[f64], order: usize) -> Vec<f32> {
+    shared.iter().map(|&entry| -entry as f32).chain(identity(order).into_iter().map(|entry| entry as f32)).collect()
+}
+
+/// What is left of a block when its part within the basis is taken off, factored.
+struct Remainder {
+    factor: UpperFactor,
+    /// One over the lengths of the columns as they came.
+    inverse_norms: Vec<f64>,
+}
+
+/// Factors `own − sharedᵀ·shared`, scaled by the lengths that `own` tells.
+fn remainder(shared: &[f64], own: &[f64], order: usize, limit: f64, most: usize) -> Result<Remainder, SvdError> {
+    let mut gram = own.to_vec();
+    let inverse_norms = scale_to_unit(&mut gram, order);
+    let scaled =
+        shared.chunks_exact(order).flat_map(|row| row.iter().zip(&inverse_norms).map(|(x, inverse)| x * inverse));
+    subtract_gram(&mut gram, &scaled.collect::<Vec<_>>(), order);
+    let mut factor = factor(&gram, order, 0.0, limit)?;
+    // The last columns make room first.
+    factor.kept.truncate(most);
+    factor.upper.truncate(factor.kept.len() * order);
+    Ok(Remainder { factor, inverse_norms })
+}
+
+impl Remainder {
+    /// What to multiply the basis and the block with, side by side: `[−shared; 1]·scale·R⁻¹`.
+    fn divisor(&self, shared: &[f64]) -> Vec<f32> {
+        let (order, kept) = (self.factor.order, self.factor.kept.len());
+        let mut own = self.factor.orthonormaliser();
+        for (row, inverse) in own.chunks_exact_mut(kept.max(1)).zip(&self.inverse_norms) {
+            row.iter_mut().for_each(|entry| *entry *= inverse);
+        }
+        let mut all = vec![0.0; shared.len() / order * kept];
+        add_small_product(&mut all, shared, &own, kept);
+        all.iter().map(|&entry| -entry as f32).chain(own.iter().map(|&entry| entry as f32)).collect()
+    }
+
+    /// `R·scale⁻¹·upper`
+    fn upper_times(&self, upper: &[f64], width: usize) -> Vec<f64> {
+        let mut rows = self.factor.upper.clone();
+        for row in rows.chunks_exact_mut(self.factor.order) {
+            for (entry, inverse) in row.iter_mut().zip(&self.inverse_norms) {
+                *entry = if *inverse == 0.0 { 0.0 } else { *entry / inverse };
+            }
+        }
+        let mut product = vec![0.0; self.factor.kept.len() * width];
+        add_small_product(&mut product, &rows, upper, width);
+        product
+    }
+}
+
+fn identity(size: usize) -> Vec<f64> {
+    (0..size * size).map(|entry| if entry / size == entry % size { 1.0 } else { 0.0 }).collect()
+}
