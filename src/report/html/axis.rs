@@ -46,7 +46,7 @@ impl Axis {
     }
 
     /// The same, linear and with room for zero.
-    pub(super) fn from_zero(mut self) -> Self {
+    pub(super) fn with_zero(mut self) -> Self {
         self.low = self.low.min(0.0);
         self
     }

@@ -49,8 +49,7 @@ pub(super) fn quality(run: &Shown) -> Vec<String> {
     if let Some((stage, confusion)) = last {
         let caption =
             format!("Classes of the {} nodes (rows) and where {} put them (columns)", confusion.split, stage.name);
-        let kind = if confusion.counts.len() > 8 { "broad" } else { "" };
-        charts.push(figure(kind, &caption, &grid::confusion(&run.details.classes, &confusion.counts)));
+        charts.push(figure("broad", &caption, &grid::confusion(&run.details.classes, &confusion.counts)));
     }
     if let Some(chart) = run.metrics.stages.iter().find_map(|stage| stage.ranks_tried.as_ref()) {
         let points: Vec<[f64; 2]> = chart.iter().map(|(&rank, &auc)| [rank as f64, auc]).collect();

@@ -93,19 +93,14 @@ fn groups(map: &NodeMap) -> Vec<Drawn<'_>> {
     drawn
 }
 
-/// Writes names above their groups, where they do not cover each other.
+/// Writes names just above the middle of their groups, where they do not cover each other.
 fn names(svg: &mut String, groups: &[Drawn]) {
     let mut taken: Vec<[f64; 4]> = Vec::new();
     for group in groups.iter().filter(|group| group.colour != REST).take(LABELS) {
-        let among = |axis: fn(&(f64, f64)) -> f64, share: usize| {
-            let mut places: Vec<f64> = group.points.iter().map(|&point| axis(&place(group.map, point))).collect();
-            places.sort_by(f64::total_cmp);
-            places[places.len() * share / 100]
-        };
         let name = cut(&group.name, 24);
-        let half = 4.2 * name.chars().count() as f64;
-        let x = among(|place| place.0, 50).clamp(half + 2.0, WIDTH - half - 2.0);
-        let y = (among(|place| place.1, 8) - 7.0).clamp(14.0, HEIGHT - 6.0);
+        let half = 4.8 * name.chars().count() as f64;
+        let (x, y) = middle(group);
+        let (x, y) = (x.clamp(half + 2.0, WIDTH - half - 2.0), (y - 12.0).clamp(14.0, HEIGHT - 6.0));
         let own = [x - half, y - 14.0, x + half, y + 5.0];
         let meets = |other: &[f64; 4]| own[0] < other[2] && other[0] < own[2] && own[1] < other[3] && other[1] < own[3];
         if taken.iter().any(meets) {
@@ -115,4 +110,13 @@ fn names(svg: &mut String, groups: &[Drawn]) {
         // Writing to a String cannot fail.
         let _ = writeln!(svg, "<text class=\"place mid\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(&name));
     }
+}
+
+/// The place of the point that is nearest to all others of its group, as far as a hundred of them tell.
+fn middle(group: &Drawn) -> (f64, f64) {
+    let every = group.points.len().div_ceil(100).max(1);
+    let places: Vec<(f64, f64)> = group.points.iter().step_by(every).map(|&point| place(group.map, point)).collect();
+    let sum = |from: &(f64, f64)| places.iter().map(|to| (to.0 - from.0).hypot(to.1 - from.1)).sum::<f64>();
+    let nearer = |one: &&(f64, f64), other: &&(f64, f64)| sum(one).total_cmp(&sum(other));
+    places.iter().min_by(nearer).copied().unwrap_or((WIDTH / 2.0, HEIGHT / 2.0))
 }

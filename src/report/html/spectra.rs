@@ -96,7 +96,7 @@ pub(super) fn convergence(mut series: Vec<Series>) -> String {
         return String::new();
     }
     let caption = "Convergence: the worst residual by columns multiplied";
-    let x = Axis::around("columns multiplied by M and Mᵀ", Spread::Linear, all().map(|point| point[0])).from_zero();
+    let x = Axis::around("columns multiplied by M and Mᵀ", Spread::Linear, all().map(|point| point[0])).with_zero();
     let y = Axis::around("worst residual / σ", Spread::Log, all().map(|point| point[1]));
     figure("", caption, &Lines { about: caption.to_owned(), x, y, series }.draw())
 }

@@ -43,7 +43,7 @@ fn by_epoch(caption: &str, label: &str, colour: usize, points: Vec<[f64; 2]>) ->
     if points.is_empty() {
         return String::new();
     }
-    let x = Axis::around("epoch", Spread::Linear, points.iter().map(|point| point[0])).from_zero();
+    let x = Axis::around("epoch", Spread::Linear, points.iter().map(|point| point[0])).with_zero();
     let y = Axis::around(label, Spread::Linear, points.iter().map(|point| point[1]));
     let titles = points.iter().map(|point| format!("epoch {}: {}", point[0], number(point[1]))).collect();
     let series = vec![Series { name: label.to_owned(), colour, style: Style::Marked, points, titles }];
