@@ -28,7 +28,7 @@ fn edges() -> String {
 }
 
 #[test]
-fn from_nothing_to_vectors_of_ones_own_edge_list() {
+fn from_nothing_to_the_nearest_neighbours_in_ones_own_edge_list() {
     let readme = Page::read("README.md".into());
     let section = readme.text.split_once(SECTION).unwrap().1.split("\n## ").next().unwrap();
     let blocks = Page { path: readme.path, text: section.to_owned() }.blocks();
@@ -42,9 +42,12 @@ fn from_nothing_to_vectors_of_ones_own_edge_list() {
 
     let folder = folder();
     fs::write(folder.path().join("edges.txt"), edges()).unwrap();
+    let mut printed = String::new();
     for command in &commands[1..] {
-        let output = run(folder.path(), command, false);
+        // The README takes 17 for an id of the reader's.
+        let output = run(folder.path(), &command.replace("--node 17", "--node ann-7"), false);
         assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+        text(&output.stdout).clone_into(&mut printed);
     }
     let results = folder.path().join("results");
     let ids = fs::read_to_string(results.join("ids.txt")).unwrap();
@@ -53,4 +56,13 @@ fn from_nothing_to_vectors_of_ones_own_edge_list() {
     assert!(people.contains("ann-7") && people.contains("bob-59"));
     let left = isvd_dist::dataset::format::read_npy(&results.join("left.npy")).unwrap();
     assert_eq!(left.shape[0], 120, "a vector for everybody");
+
+    // Who is asked for, and then the nearest.
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("ann-7", 11), "{printed}");
+    let nearest: Vec<&str> = lines[1..].iter().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert!(
+        nearest.iter().all(|name| name.starts_with("ann-") && people.contains(name)),
+        "of the same crowd: {printed}"
+    );
 }
