@@ -4,6 +4,8 @@
 mod classify;
 #[path = "../examples/embed.rs"]
 mod embed;
+#[path = "../examples/follow_a_stream.rs"]
+mod follow_a_stream;
 #[path = "../examples/implicit_matrix.rs"]
 mod implicit_matrix;
 #[path = "../examples/own_operator.rs"]
@@ -22,6 +24,11 @@ fn a_graph_is_embedded() {
 #[test]
 fn nodes_are_classified() {
     classify::main().unwrap();
+}
+
+#[test]
+fn a_stream_is_followed() {
+    follow_a_stream::main().unwrap();
 }
 
 #[test]

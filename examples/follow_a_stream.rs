@@ -1,0 +1,57 @@
+//! Follows a graph that changes: edges arrive and go in batches, and after each batch the nodes are embedded again from the vectors
+//! found before.
+//!
+//! Run it with `cargo run --release --example follow_a_stream`.
+
+use std::error::Error;
+
+use isvd_dist::dataset::demo::demo;
+use isvd_dist::engine::{Cluster, Ledger, Watch};
+use isvd_dist::graph::{Graph, Import};
+use isvd_dist::model::embedding::{Embedding, Normalize, Options, Walks, embed};
+use isvd_dist::svd;
+
+/// Embeds, takes three batches, and compares the last embedding with one from scratch.
+pub fn main() -> Result<(), Box<dyn Error>> {
+    let dataset = demo();
+    let arriving = dataset.valid.ok_or("the demo holds edges out")?.edges;
+    let mut graph = Graph::from_edges(dataset.graph.list()?, Import::default())?;
+    // Knows every edge, so that one that is told twice changes nothing.
+    let mut ledger = Ledger::new(&graph.adjacency, false, 2)?;
+    let mut options = Options {
+        walks: Walks::Window(5),
+        negative: 0.02,
+        normalize: Normalize::Row,
+        degree_weighted: false,
+        self_loops: false,
+        svd: svd::Options { tolerance: Some(0.02), ..svd::Options::of_rank(16) },
+    };
+    let mut embedding = found(&graph, &options)?;
+    println!("at the start: {} columns multiplied", embedding.operator_columns);
+
+    let leaving = dataset.graph.list()?.edges.clone();
+    for (number, batch) in arriving.chunks(arriving.len().div_ceil(3)).enumerate() {
+        let come = batch.iter().map(|&edge| (edge, Some(1.0)));
+        let gone = leaving[20 * number..20 * (number + 1)].iter().map(|&edge| (edge, None));
+        let changes = ledger.apply(come.chain(gone))?;
+        graph.patch(graph.nodes(), &changes, false)?;
+        options.svd.start = embedding.start();
+        embedding = found(&graph, &options)?;
+        let (changed, columns) = (changes.edges.len(), embedding.operator_columns);
+        println!("batch {}: {changed} edges changed, {columns} columns multiplied", number + 1);
+    }
+
+    options.svd.start = Default::default();
+    let anew = found(&graph, &options)?;
+    let pairs = embedding.singular_values.iter().zip(&anew.singular_values);
+    let off = pairs.map(|(followed, anew)| (followed / anew - 1.0).abs()).fold(0.0, f32::max);
+    println!(
+        "from scratch: {} columns multiplied; no singular value differs by more than {off:.1e}",
+        anew.operator_columns
+    );
+    if off < 0.02 { Ok(()) } else { Err("the stream was lost".into()) }
+}
+
+fn found(graph: &Graph, options: &Options) -> Result<Embedding, Box<dyn Error>> {
+    Ok(embed(graph, options, Cluster::threads(2), Watch::default())?)
+}
