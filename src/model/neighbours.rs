@@ -127,6 +127,7 @@ impl Neighbours {
                     products.chunks_exact(LANES).zip(bounds.chunks_exact_mut(LANES)).enumerate()
                 {
                     // Written so that a product that is no number is looked at.
+                    #[allow(clippy::neg_cmp_op_on_partial_ord)]
                     let is_near = |(product, bound): (&f32, &f32)| !(product < bound);
                     if products.iter().zip(found.iter()).fold(false, |any, pair| any | is_near(pair)) {
                         for (place, (product, bound)) in products.iter().zip(found).enumerate() {
