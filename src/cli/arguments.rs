@@ -10,6 +10,7 @@ use super::cluster::ClusterArguments;
 use super::convert::Convert;
 use super::datasets::Datasets;
 use super::explain::Explain;
+use super::follow::Follow;
 #[cfg(unix)]
 use super::launch::Launch;
 use super::nodes::predict::Predict;
@@ -136,6 +137,8 @@ pub enum Command {
     Explain(Explain),
     /// Write a dataset as a folder that opens at once, whatever its size
     Convert(Convert),
+    /// Keep the embedding of a graph up to date while a stream changes its edges
+    Follow(Follow),
     /// Run an experiment on several processes of this machine
     #[cfg(unix)]
     Launch(Launch),

@@ -10,6 +10,7 @@ mod convert;
 mod datasets;
 mod error;
 mod explain;
+mod follow;
 #[cfg(unix)]
 mod launch;
 mod links;
@@ -26,6 +27,7 @@ pub use convert::Convert;
 pub use datasets::Datasets;
 pub use error::{Error, print};
 pub use explain::Explain;
+pub use follow::{Cadence, Follow, FollowError};
 #[cfg(unix)]
 pub use launch::Launch;
 pub use nodes::predict::Predict;
@@ -42,6 +44,7 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         #[cfg(unix)]
         Some(Command::Launch(launch)) => launch.run(),
         Some(Command::Convert(convert)) => convert.run(),
+        Some(Command::Follow(follow)) => follow.run(),
         None => {
             #[cfg(unix)]
             launch::end_with_launcher();

@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod download;
 pub mod explain;
+pub mod follow;
 pub mod memory;
 pub mod metrics;
 pub mod output;

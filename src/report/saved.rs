@@ -293,7 +293,7 @@ pub fn prediction_files<'a>(probabilities: &'a Dense, classes: &'a [String], ids
 }
 
 /// A field of a table, in quotes where it needs them.
-fn quoted(field: &str) -> std::borrow::Cow<'_, str> {
+pub(super) fn quoted(field: &str) -> std::borrow::Cow<'_, str> {
     match field.contains([',', '"', '\n', '\r']) {
         false => field.into(),
         true => format!("\"{}\"", field.replace('"', "\"\"")).into(),
