@@ -1,7 +1,5 @@
 //! An embedding that keeps up with a graph: a ring of ten friends, two of whom make up after a quarrel.
 
-use std::sync::Arc;
-
 use isvd_dist::dataset::EdgeList;
 use isvd_dist::engine::{Cluster, Watch};
 use isvd_dist::graph::evolve::Operation;
@@ -22,14 +20,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         svd: svd::Options::of_rank(3),
     };
     let mut follower = Follower::new(graph, false, options, Cluster::threads(2))?;
-    let silent = || Watch::new(Arc::new(|_, _, _| {}) as Arc<svd::Progress>);
-    follower.embed(silent())?;
+    follower.embed(Watch::default())?;
 
     // An edge goes, comes back stronger, and somebody new is met.
     let operations = [((3, 4), Operation::Remove), ((3, 4), Operation::Add(2.0)), ((4, 10), Operation::Add(1.0))];
     let applied = follower.apply(11, &operations)?;
     println!("{} edges are others, and so are {} rows", applied.changes.edges.len(), applied.patched.rows.len());
-    let embedding = follower.embed(silent())?;
+    let embedding = follower.embed(Watch::default())?;
     println!(
         "{} nodes, {} columns, σ₁ = {:.3}",
         embedding.nodes, embedding.operator_columns, embedding.singular_values[0]

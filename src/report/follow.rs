@@ -125,12 +125,8 @@ impl FollowFigures {
     }
 }
 
-impl Display for BatchFigures {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "batch {}", self.batch)?;
-        if let Some(time) = &self.time {
-            write!(f, "  {time}")?;
-        }
+impl BatchFigures {
+    fn changes(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (added, removed, reweighted) = (self.edges_added, self.edges_removed, self.edges_reweighted);
         write!(f, "  edges +{added} -{removed} ={reweighted}  {} new nodes", self.new_nodes)?;
         if !self.isolated.is_empty() {
@@ -138,7 +134,20 @@ impl Display for BatchFigures {
             let named = self.isolated[..self.isolated.len().min(NAMED)].join(", ");
             write!(f, "  {} isolated ({named}{more})", self.isolated.len())?;
         }
-        write!(f, "  {} rows touched", self.rows_touched)?;
+        write!(f, "  {} rows touched", self.rows_touched)
+    }
+}
+
+impl Display for BatchFigures {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "batch {}", self.batch)?;
+        if let Some(time) = &self.time {
+            write!(f, "  {time}")?;
+        }
+        match self.batch {
+            0 => write!(f, "  {} nodes  {} edges", self.nodes, self.edges)?,
+            _ => self.changes(f)?,
+        }
         match &self.embedding {
             None => write!(f, "  patch {:.3} s", self.patch_seconds)?,
             Some(embedding) => {

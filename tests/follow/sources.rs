@@ -19,16 +19,16 @@ fn pieces(text: &str) -> impl Iterator<Item = &[u8]> {
 fn a_file_plain_or_packed_standard_input_and_a_growing_file_are_the_same() {
     let world = World::new(120);
     let rule = ["--batch=10", "--workers=1"];
-    world.follow(&[&["--updates=updates.txt"], &rule[..]].concat());
+    world.follow(&[&["--updates=updates.txt"][..], &rule[..]].concat());
     let expected = left_behind(world.path());
 
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     packed.write_all(world.text().as_bytes()).unwrap();
     fs::write(world.path().join("updates.gz"), packed.finish().unwrap()).unwrap();
-    world.follow(&[&["--updates=updates.gz"], &rule[..]].concat());
+    world.follow(&[&["--updates=updates.gz"][..], &rule[..]].concat());
     assert!(left_behind(world.path()) == expected, "packed");
 
-    let mut run = world.start(&[&["--updates=-"], &rule[..]].concat());
+    let mut run = world.start(&[&["--updates=-"][..], &rule[..]].concat());
     let mut input = run.0.stdin.take().unwrap();
     let text = world.text();
     let writer = std::thread::spawn(move || {
@@ -44,7 +44,7 @@ fn a_file_plain_or_packed_standard_input_and_a_growing_file_are_the_same() {
     assert!(left_behind(world.path()) == expected, "standard input");
 
     fs::write(world.path().join("growing.txt"), "# a comment\n").unwrap();
-    let run = world.start(&[&["--updates=growing.txt", "--watch"], &rule[..]].concat());
+    let run = world.start(&[&["--updates=growing.txt", "--watch"][..], &rule[..]].concat());
     let batches = world.lines.len() / 10;
     let mut file = OpenOptions::new().append(true).open(world.path().join("growing.txt")).unwrap();
     for piece in pieces(&world.text()) {
@@ -57,7 +57,7 @@ fn a_file_plain_or_packed_standard_input_and_a_growing_file_are_the_same() {
     assert_eq!(status.code(), Some(130), "{said}");
     assert!(said.contains("interrupted") && said.contains("--resume"), "{said}");
     // The rest was not a whole batch, and is read when the run goes on without waiting.
-    let rest = world.follow(&[&["--updates=growing.txt", "--resume"], &rule[..]].concat());
+    let rest = world.follow(&[&["--updates=growing.txt", "--resume"][..], &rule[..]].concat());
     assert!(rest.said.contains("resumed after"), "{}", rest.said);
     assert!(left_behind(world.path()) == expected, "growing");
 }
@@ -148,7 +148,7 @@ fn standard_input_may_be_sent_again_or_go_on() {
     world.follow(&["--updates=updates.txt", "--batch=10"]);
     let expected = left_behind(world.path());
     let send = |text: &str, more: &[&str]| {
-        let mut run = world.start(&[&["--updates=-", "--batch=10"], more].concat());
+        let mut run = world.start(&[&["--updates=-", "--batch=10"][..], more].concat());
         run.0.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         let (status, said, _) = run.end();
         assert_eq!(status.code(), Some(0), "{said}");

@@ -24,8 +24,8 @@ test = 0.0
 window = 3
 negative = 0.02
 rank = 6
-iterations = 60
-tolerance = 0.0001
+iterations = 40
+tolerance = 0.001
 "#;
 
 /// Edges by their ends, the smaller first.
@@ -132,7 +132,9 @@ impl World {
 
     /// Begins to follow.
     pub fn start(&self, arguments: &[&str]) -> Run {
-        Run::start(self.path(), &[&["follow", "--config=mine.toml", "--json"], arguments].concat())
+        let workers =
+            if arguments.iter().any(|word| word.starts_with("--workers")) { &[][..] } else { &["--workers=1"] };
+        Run::start(self.path(), &[&["follow", "--config=mine.toml", "--json"][..], workers, arguments].concat())
     }
 
     /// What a run on the edges after the stream gives.

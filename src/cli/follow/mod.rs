@@ -9,6 +9,7 @@ mod complaints;
 mod error;
 mod session;
 mod state;
+mod target;
 mod translate;
 
 pub use arguments::{Cadence, Follow};
@@ -57,11 +58,12 @@ impl Follow {
         }
         let graph = graph_of(&dataset.graph, experiment.import, &dataset.name)?;
         forget_list(&mut dataset);
+        let log = history.log.map_or_else(|| self.begin(&folder, &run), Ok)?;
         let run = crc32fast::hash(format!("{run:?}").as_bytes());
         let mut session = Session::new(self, &request, folder, dataset, graph, start, run)?;
         let outcome = session
             .catch_up(&history.records, self.resume)
-            .and_then(|()| self.follow(&mut session, batches, history.log, &interrupt));
+            .and_then(|()| self.follow(&mut session, batches, log, &interrupt));
         // What was embedded is kept, whatever ended the run.
         interrupt.hold();
         let saved = if session.is_embedded() { session.finish() } else { Ok(()) };
@@ -73,26 +75,16 @@ impl Follow {
         }
     }
 
-    /// What was accepted before, and the log to go on with.
+    /// What was accepted before, if a run goes on; nothing is changed yet.
     fn history(&self, folder: &Folder, run: &Identity) -> Result<History, Error> {
         let path = folder.path().join(LOG);
-        let begin = || {
-            State::remove(folder.path());
-            Log::create(&path, run).map(|log| History { log, records: Vec::new() }).map_err(FollowError::from)
-        };
         if !self.resume {
-            if path.is_file() {
-                let path = path.display();
-                note(&format!("note: {path} is the log of an earlier run, and is replaced: to go on, give --resume"));
-            }
-            return Ok(begin()?);
+            return Ok(History::default());
         }
         let Some(opened) = Log::open(&path).map_err(FollowError::from)? else {
-            note(&format!(
-                "note: there is nothing to resume in {}: starting from the beginning",
-                folder.path().display()
-            ));
-            return Ok(begin()?);
+            let folder = folder.path().display();
+            note(&format!("note: there is nothing to resume in {folder}: starting from the beginning"));
+            return Ok(History::default());
         };
         let Opened { log, run: was, records, dropped, repeated } = opened;
         let differences = differences(&was, run);
@@ -100,7 +92,18 @@ impl Follow {
             return Err(CheckpointError::OtherRun { folder: folder.path().to_owned(), differences }.into());
         }
         tell_of_log(&path, dropped, repeated, &records);
-        Ok(History { log, records })
+        Ok(History { log: Some(log), records })
+    }
+
+    /// Begins a log, in place of one of an earlier run.
+    fn begin(&self, folder: &Folder, run: &Identity) -> Result<Log, FollowError> {
+        let path = folder.path().join(LOG);
+        if path.is_file() && !self.resume {
+            let path = path.display();
+            note(&format!("note: {path} is the log of an earlier run, and is replaced: to go on, give --resume"));
+        }
+        State::remove(folder.path());
+        Ok(Log::create(&path, run)?)
     }
 
     /// Applies batch after batch, until there are no more or somebody asks for an end.
@@ -143,8 +146,9 @@ impl Follow {
 }
 
 /// What an earlier run left.
+#[derive(Default)]
 struct History {
-    log: Log,
+    log: Option<Log>,
     records: Vec<Record>,
 }
 

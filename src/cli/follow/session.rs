@@ -1,25 +1,25 @@
 //! A graph that is followed, and all that is told and written of it.
 
+mod results;
+
 use std::path::Path;
 use std::time::Instant;
 
-use super::super::links::Runner;
 use super::super::{Error, Format, Request, links, print_text};
 use super::complaints::Complaints;
 use super::state::State;
+use super::target::Target;
 use super::translate::{Remark, Rules, check, translate};
 use super::{Follow, FollowError};
 use crate::dataset::format::Weights;
 use crate::dataset::stream::{Batch, Entry, Log, Notice, Record, Refusal, StreamError, Time, Update};
 use crate::dataset::{Dataset, Ids, Source};
-use crate::engine::worker_times;
 use crate::graph::Graph;
 use crate::graph::evolve::EdgeChange;
 use crate::model::follow::Follower;
 use crate::report::follow::{BatchFigures, EmbeddingFigures, FollowFigures, write_changes};
-use crate::report::memory;
-use crate::report::metrics::{EMBEDDING, Metrics, Scores, Seconds, Stage, WorkerFigures};
-use crate::report::output::{Folder, IDS, ResultFile, Results};
+use crate::report::metrics::Seconds;
+use crate::report::output::Folder;
 use crate::report::progress::Bar;
 
 /// What progress is labelled with.
@@ -59,35 +59,6 @@ struct Embedded {
 struct Saved {
     batch: u64,
     at: Instant,
-}
-
-/// Where changed rows go.
-enum Target {
-    /// A file that is replaced.
-    File(Folder, String),
-    /// A folder, one file a batch.
-    Folder(Folder),
-}
-
-impl Target {
-    fn prepare(path: &Path) -> Result<Self, Error> {
-        let name = path.file_name().and_then(|name| name.to_str());
-        let is_file = !path.is_dir() && path.extension().is_some_and(|ending| ending == "csv");
-        Ok(match name.filter(|_| is_file) {
-            None => Self::Folder(Folder::prepare(path)?),
-            Some(name) => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                Self::File(Folder::prepare(folder)?, name.to_owned())
-            }
-        })
-    }
-
-    fn place(&self, batch: u64) -> (&Folder, String) {
-        match self {
-            Self::File(folder, name) => (folder, name.clone()),
-            Self::Folder(folder) => (folder, format!("batch-{batch:06}.csv")),
-        }
-    }
 }
 
 /// How a batch is carried out.
@@ -360,91 +331,6 @@ impl<'a> Session<'a> {
         let (folder, name) = target.place(batch);
         folder.write_one(&name, |file| write_changes(file, &rows, &self.ids, embedding))?;
         Ok(Some(rows.len()))
-    }
-
-    /// The figures of the config on its held-out pairs.
-    fn scores(&mut self) -> Result<(Option<Scores>, Option<Scores>), Error> {
-        let start = Instant::now();
-        let Some(embedding) = self.follower().embedding() else { return Ok((None, None)) };
-        let (experiment, weights) = (&self.request.experiment, embedding.plain_weights());
-        let (request, dataset) = (self.request, &self.dataset);
-        let runner = Runner { request, experiment, dataset, stages: Vec::new(), evaluate: 0.0 };
-        let of = |split: &Option<crate::dataset::LinkSplit>, name| {
-            split.as_ref().map(|split| runner.scores(embedding, &weights, split, name)).transpose()
-        };
-        let scores = (of(&dataset.valid, "valid")?, of(&dataset.test, "test")?);
-        self.seconds.evaluate += start.elapsed().as_secs_f64();
-        Ok(scores)
-    }
-
-    /// Writes the results if the last ones are old.
-    pub(super) fn save_if_due(&mut self) -> Result<(), Error> {
-        let is_due = |saved: &Saved| self.arguments.save.0.is_some_and(|every| saved.at.elapsed() >= every);
-        match self.is_new() && self.saved.as_ref().is_none_or(is_due) {
-            true => self.save(),
-            false => Ok(()),
-        }
-    }
-
-    /// Whether there is an embedding that is not in the folder.
-    fn is_new(&self) -> bool {
-        self.embedded.as_ref().map(|embedded| embedded.batch) != self.saved.as_ref().map(|saved| saved.batch)
-    }
-
-    /// Writes the results, and says how it went.
-    pub(super) fn finish(&mut self) -> Result<(), Error> {
-        self.totals.count(&self.complaints.take());
-        self.save()?;
-        let folder = self.folder.path().display();
-        let (nodes, edges) = (self.graph().nodes(), self.follower().ledger().edges);
-        print_text(match self.request.format {
-            Format::Json => {
-                let figures = serde_json::json!({ "summary": self.totals, "nodes": nodes, "edges": edges, "out": folder.to_string() });
-                format!("{figures}\n")
-            }
-            Format::Table => {
-                let batch = self.totals.embedded_batch;
-                format!("{}{nodes} nodes and {edges} edges\nembedding after batch {batch} in {folder}\n", self.totals)
-            }
-        })
-    }
-
-    fn save(&mut self) -> Result<(), Error> {
-        let (valid, test) = self.scores()?;
-        let Some(Embedded { batch, edges, figures }) = &self.embedded else { return Ok(()) };
-        let (batch, edges) = (*batch, *edges);
-        let Some(follower) = &self.follower else { return Ok(()) };
-        let Some(embedding) = follower.embedding() else { return Ok(()) };
-        self.totals.embedded_batch = batch;
-        let decomposition = Some(figures.decomposition);
-        let stage = Stage { valid, test, decomposition, ..Stage::new(EMBEDDING, figures.seconds) };
-        let experiment = &self.request.experiment;
-        let metrics = Metrics {
-            config: experiment.name.clone(),
-            dataset: self.dataset.name.clone(),
-            nodes: embedding.nodes,
-            edges,
-            workers: self.request.cluster.all_workers(),
-            processes: self.request.cluster.processes(),
-            network_bytes_sent: None,
-            seed: experiment.seed,
-            seeds: None,
-            stages: vec![stage],
-            seconds: Seconds { total: self.start.elapsed().as_secs_f64(), ..self.seconds },
-            peak_memory_bytes: memory::peak_bytes(),
-            time_by_worker: WorkerFigures::of_all(&worker_times(self.request.cluster)?),
-            follow: Some(self.totals.clone()),
-        };
-        let mut files = ResultFile::of_embedding(embedding);
-        let (ids, nodes) = (&self.ids, embedding.nodes);
-        // Nodes that came later have no rows yet.
-        files.push(ResultFile::new(IDS, move |file| ids.iter().take(nodes).try_for_each(|id| writeln!(file, "{id}"))));
-        self.folder.write(Results { metrics: &metrics, ids: None, files })?;
-        if self.saved.as_ref().is_none_or(|saved| saved.batch != batch) {
-            State::new(self.run, batch, embedding).save(&self.folder)?;
-        }
-        self.saved = Some(Saved { batch, at: Instant::now() });
-        Ok(())
     }
 
     fn print(&self, figures: &BatchFigures) -> Result<(), Error> {
