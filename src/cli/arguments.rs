@@ -11,6 +11,7 @@ use super::convert::Convert;
 use super::datasets::Datasets;
 use super::doctor::Doctor;
 use super::explain::Explain;
+use super::follow::Follow;
 #[cfg(unix)]
 use super::launch::Launch;
 use super::nodes::predict::Predict;
@@ -159,6 +160,8 @@ pub enum Command {
     Convert(Convert),
     /// Write the report of a run again, or one that compares several
     Report(Report),
+    /// Keep the embedding of a graph up to date while a stream changes its edges
+    Follow(Follow),
     /// Run an experiment on several processes of this machine
     #[cfg(unix)]
     Launch(Launch),

@@ -60,7 +60,7 @@ impl Request {
     }
 
     /// What tells this run from others that give other results.
-    fn identity(&self, dataset: &Dataset) -> Identity {
+    pub(super) fn identity(&self, dataset: &Dataset) -> Identity {
         let settings = self.experiment.settings.iter().filter(|(key, _)| !key.starts_with(MEASURED));
         let mut identity: Identity = settings.map(|(key, value)| (key.clone(), value.clone())).collect();
         let instructions = if Simd::best().is_fast() { "AVX2" } else { "portable" };

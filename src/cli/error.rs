@@ -3,6 +3,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::cluster::ClusterError;
+use super::follow::FollowError;
 use crate::config::{ConfigError, Place};
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
@@ -309,6 +310,9 @@ pub enum Error {
         /// How many.
         broken: usize,
     },
+    /// A stream cannot be followed.
+    #[error(transparent)]
+    Follow(Box<FollowError>),
     /// There is nothing but the answer on stdout, and it cannot be printed.
     #[error("cannot print on stdout")]
     Stdout {
@@ -328,7 +332,7 @@ macro_rules! boxed {
     };
 }
 
-boxed!(ClassifierError => Classify, NetworkError => Network, SavedError => Saved);
+boxed!(ClassifierError => Classify, NetworkError => Network, SavedError => Saved, FollowError => Follow);
 
 impl From<UnknownNode> for Error {
     fn from(unknown: UnknownNode) -> Self {
@@ -437,6 +441,9 @@ impl Error {
             Self::Checkpoint(CheckpointError::OtherRun { .. }) => Self::USAGE,
             Self::Checkpoint(_) => Self::FAILED,
             Self::Interrupted { .. } => Self::INTERRUPTED,
+            Self::Follow(error) if error.is_misuse() => Self::USAGE,
+            Self::Follow(error) if error.is_of_system() => Self::FAILED,
+            Self::Follow(_) => Self::DATA,
             Self::BrokenDown { .. }
             | Self::Output(_)
             | Self::Print { .. }

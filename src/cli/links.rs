@@ -54,12 +54,12 @@ pub(super) fn run(
     Ok(Outcome { embedding: embedding.weighted(&weights), stages: runner.stages, evaluate: runner.evaluate })
 }
 
-struct Runner<'a> {
-    request: &'a Request,
-    experiment: &'a Experiment,
-    dataset: &'a Dataset,
-    stages: Vec<Stage>,
-    evaluate: f64,
+pub(super) struct Runner<'a> {
+    pub(super) request: &'a Request,
+    pub(super) experiment: &'a Experiment,
+    pub(super) dataset: &'a Dataset,
+    pub(super) stages: Vec<Stage>,
+    pub(super) evaluate: f64,
 }
 
 impl Runner<'_> {
@@ -207,7 +207,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn scores(
+    pub(super) fn scores(
         &self,
         embedding: &Embedding,
         weights: &[f64],

@@ -11,6 +11,7 @@ mod datasets;
 mod doctor;
 mod error;
 mod explain;
+mod follow;
 #[cfg(unix)]
 mod launch;
 mod links;
@@ -32,6 +33,7 @@ pub use datasets::Datasets;
 pub use doctor::Doctor;
 pub use error::{Error, print};
 pub use explain::Explain;
+pub use follow::{Cadence, Follow, FollowError};
 #[cfg(unix)]
 pub use launch::Launch;
 pub use nodes::predict::Predict;
@@ -62,6 +64,7 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         Some(Command::Score(score)) => score.run(),
         Some(Command::Export(export)) => export.run(),
         Some(Command::Serve(serve)) => serve.run(),
+        Some(Command::Follow(follow)) => follow.run(),
         None => {
             #[cfg(unix)]
             launch::end_with_launcher();

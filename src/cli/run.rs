@@ -247,6 +247,7 @@ fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: C
         seconds: Seconds { total: clock.start.elapsed().as_secs_f64(), ..clock.seconds },
         peak_memory_bytes: memory::peak_bytes(),
         time_by_worker: WorkerFigures::of_all(&times),
+        follow: None,
     })
 }
 

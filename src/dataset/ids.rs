@@ -31,9 +31,17 @@ pub struct Ids(Kind);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
-    Counted { first: u64, count: usize },
+    Counted {
+        first: u64,
+        count: usize,
+    },
     Numbers(Vec<u64>),
     Names(Names),
+    /// Numbers, and others that came later.
+    Grown {
+        base: Box<Ids>,
+        more: Names,
+    },
 }
 
 impl Default for Ids {
@@ -107,6 +115,7 @@ impl Ids {
             Kind::Counted { count, .. } => *count,
             Kind::Numbers(numbers) => numbers.len(),
             Kind::Names(names) => names.len(),
+            Kind::Grown { base, more } => base.len() + more.len(),
         }
     }
 
@@ -121,6 +130,10 @@ impl Ids {
             Kind::Counted { first, count } => (row < *count).then(|| Cow::Owned((first + row as u64).to_string())),
             Kind::Numbers(numbers) => numbers.get(row).map(|number| Cow::Owned(number.to_string())),
             Kind::Names(names) => (row < names.len()).then(|| Cow::Borrowed(names.get(row))),
+            Kind::Grown { base, more } => match row.checked_sub(base.len()) {
+                None => base.get(row),
+                Some(row) => (row < more.len()).then(|| Cow::Borrowed(more.get(row))),
+            },
         }
     }
 
@@ -141,6 +154,10 @@ impl Ids {
                 (row < *count).then_some(row)
             }
             Kind::Numbers(numbers) => numbers.binary_search(&id).ok(),
+            Kind::Grown { base, more } => {
+                let late = || more.find(&id.to_string()).map(|row| base.len() + row as usize);
+                base.row_of_number(id).or_else(late)
+            }
             Kind::Names(_) => None,
         }
     }
@@ -151,6 +168,8 @@ impl Ids {
         let number = || id.bytes().all(|byte| byte.is_ascii_digit()).then(|| id.parse().unwrap_or(u64::MAX));
         match &self.0 {
             _ if self.is_empty() || id.is_empty() => None,
+            // Of those that came later none is looked at.
+            Kind::Grown { base, .. } => base.nearest(id),
             Kind::Counted { first, count } => {
                 let last = first + (*count as u64 - 1);
                 Some(Cow::Owned(number()?.clamp(*first, last).to_string()))
@@ -180,6 +199,45 @@ impl Ids {
                 nearest.map(|(_, name)| Cow::Borrowed(name))
             }
         }
+    }
+
+    /// Whether an id can be one of these: where ids are numbers, it must be one.
+    pub fn admits(&self, id: &str) -> bool {
+        matches!(self.0, Kind::Names(_)) || (id.bytes().all(|byte| byte.is_ascii_digit()) && id.parse::<u64>().is_ok())
+    }
+
+    /// The row of an id; one that is new gets a new row after all others. `None` if it cannot be an id of these: ids are numbers
+    /// and it is none, or there are too many.
+    ///
+    /// ```
+    /// use isvd_dist::dataset::Ids;
+    /// let mut ids = Ids::counted(10, 3);
+    /// assert_eq!((ids.grow("13"), ids.grow("7"), ids.grow("11"), ids.grow("007")), (Some(3), Some(4), Some(1), Some(4)));
+    /// assert_eq!((ids.grow("eve"), ids.len(), ids.get(4).as_deref()), (None, 5, Some("7")));
+    /// ```
+    pub fn grow(&mut self, id: &str) -> Option<u32> {
+        if let Kind::Names(names) = &mut self.0 {
+            return names.intern(id);
+        }
+        let number: u64 = Some(id).filter(|id| id.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()?;
+        if let Some(row) = self.row_of_number(number) {
+            return u32::try_from(row).ok();
+        }
+        let row = u32::try_from(self.len()).ok().filter(|&row| row < u32::MAX - 1)?;
+        match &mut self.0 {
+            Kind::Counted { first, count } if *count == 0 => (*first, *count) = (number, 1),
+            Kind::Counted { first, count } if first.checked_add(*count as u64) == Some(number) => *count += 1,
+            Kind::Numbers(numbers) if numbers.last().is_some_and(|&last| last < number) => numbers.push(number),
+            Kind::Grown { more, .. } => {
+                more.intern(&number.to_string())?;
+            }
+            _ => {
+                let mut more = Names::default();
+                more.intern(&number.to_string())?;
+                *self = Self(Kind::Grown { base: Box::new(std::mem::take(self)), more });
+            }
+        }
+        Some(row)
     }
 
     /// The first of consecutive numbers.

@@ -15,6 +15,7 @@ mod nodes;
 pub mod rmat;
 mod source;
 pub mod store;
+pub mod stream;
 
 pub(crate) use edges::renumber;
 pub use edges::{Edges, StoredEdges};

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::details::StageDetails;
+use super::follow::FollowFigures;
 use crate::engine::WorkerTime;
 use crate::finetune::network::EpochFigures;
 
@@ -61,6 +62,9 @@ pub struct Metrics {
     /// What every worker did, those of other processes included, where there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_by_worker: Vec<WorkerFigures>,
+    /// What became of a stream, where one was followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<FollowFigures>,
 }
 
 /// Where the time of a worker went.
@@ -335,6 +339,7 @@ pub(super) fn example() -> Metrics {
         seconds: Seconds { load: 0.25, train: 1.5, evaluate: 0.125, total: 1.875 },
         peak_memory_bytes: None,
         time_by_worker: Vec::new(),
+        follow: None,
     }
 }
 

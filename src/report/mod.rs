@@ -5,6 +5,7 @@ pub mod details;
 pub mod doctor;
 pub mod explain;
 pub mod export;
+pub mod follow;
 pub mod html;
 pub mod memory;
 pub mod metrics;

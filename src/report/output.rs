@@ -149,6 +149,16 @@ impl Folder {
         self.synchronize()
     }
 
+    /// Writes one file under any name.
+    pub fn write_one(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
+        self.stage(name, |mut writer| write(&mut writer))?.place()?;
+        self.synchronize()
+    }
+
     /// Writes every file of a run.
     pub fn write(&self, results: Results<'_>) -> Result<(), OutputError> {
         let Results { metrics, ids, files } = results;

@@ -27,6 +27,7 @@ pub use array::{Array, ElementKind, ElementType};
 pub use asymproj::read_asymproj;
 pub use detect::{Format, ReadEdges, ReadPairs, UnknownIds, read_edges, read_pairs};
 pub use error::FormatError;
+pub(in crate::dataset) use error::{Fault, excerpt};
 pub use nodes::{Features, Labels, read_features, read_labels, read_nodes};
 pub use npy::read_npy;
 pub use npz::{Npz, read_sparse_features};
@@ -34,6 +35,7 @@ pub use ogb::{OgbOptions, read_ogb};
 pub use options::{EdgeOptions, IdKind, Weights};
 pub use pickle::{Pickle, Value, read_pickle};
 pub use planetoid::read_planetoid;
+pub(in crate::dataset) use text::{GZIP, check_encoding, data, lines, next_field, trim, weight};
 pub use torch::read_torch;
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ impl Manifest {
 }
 
 /// What differs between two runs, for people.
-pub(super) fn differences(was: &Identity, is: &Identity) -> Vec<String> {
+pub fn differences(was: &Identity, is: &Identity) -> Vec<String> {
     let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
     let value = |run: &Identity, name: &String| run.get(name).map_or("not set".to_owned(), Clone::clone);
     let differing = names.into_iter().filter(|name| was.get(*name) != is.get(*name));

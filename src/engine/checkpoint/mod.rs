@@ -31,7 +31,7 @@ mod watch;
 pub use interrupt::Interrupt;
 pub use journal::{Journal, State};
 pub use keeper::{Every, Keeper, Rhythm};
-pub use manifest::Identity;
+pub use manifest::{Identity, differences};
 pub use notice::{CheckpointError, Notice};
 pub use store::{Store, is_there};
 pub use watch::{Answer, Watch};

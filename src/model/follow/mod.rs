@@ -43,9 +43,9 @@ pub struct Follower {
     is_directed: bool,
     options: Options,
     cluster: Cluster,
-    /// As it was found: what the next one starts from.
+    /// As it was found.
     found: Option<Embedding>,
-    /// Turned onto the one before: what a user sees.
+    /// Turned onto the one before: what a user sees, and what the next one starts from.
     shown: Option<Embedding>,
     /// How far the last embedding moved every row.
     distances: Vec<f32>,
@@ -96,7 +96,7 @@ impl Follower {
     /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them.
     pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
         let mut options = self.options.clone();
-        if let Some(found) = self.found.as_ref().filter(|found| found.rank > 0) {
+        if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0) {
             if options.svd.keep != Keep::All {
                 (options.svd.rank, options.svd.keep) = (found.rank, Keep::All);
             }

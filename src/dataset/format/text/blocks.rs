@@ -21,7 +21,7 @@ use crate::dataset::gauge::Metered;
 const BLOCK: usize = if cfg!(test) { 256 } else { 256 << 10 };
 /// Bytes of the longest line.
 const LONGEST_LINE: usize = 64 << 20;
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+pub(in crate::dataset) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A text, cut into blocks. Every block ends with a line feed, the last one too.
 pub(crate) struct Blocks {
@@ -215,7 +215,7 @@ impl Blocks {
 }
 
 /// Refuses what is no text in UTF-8, and forgets the mark that some programs put before it.
-fn check_encoding(path: &Path, buffer: &mut Vec<u8>) -> Result<(), FormatError> {
+pub(in crate::dataset) fn check_encoding(path: &Path, buffer: &mut Vec<u8>) -> Result<(), FormatError> {
     let sixteen = buffer.starts_with(&[0xff, 0xfe]) || buffer.starts_with(&[0xfe, 0xff]);
     if sixteen {
         let remedy = "convert it, for instance with `iconv -f UTF-16 -t UTF-8`";

@@ -83,7 +83,7 @@ pub(crate) fn split(line: &[u8], separator: Separator) -> Result<Fields<'_>, Fau
 }
 
 /// The first field, and what follows its separator if there is one.
-fn next_field(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
+pub(crate) fn next_field(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let end = memchr::memchr2(b' ', b'\t', bytes).unwrap_or(bytes.len());
     let end = memchr::memchr2(b',', b';', &bytes[..end]).unwrap_or(end);

@@ -9,7 +9,9 @@ mod numbers;
 mod table;
 
 pub(super) use blocks::Blocks;
+pub(in crate::dataset) use blocks::{GZIP, check_encoding};
 pub(super) use edges::{read_edges, read_pairs};
-pub(super) use fields::{data, lines, parse_number, trim};
+pub(super) use fields::parse_number;
+pub(in crate::dataset) use fields::{data, lines, next_field, trim, weight};
 pub(super) use lines::{each_line, utf8};
 pub(super) use table::{Table, read_floats, read_integers, read_separated};

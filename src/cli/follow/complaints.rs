@@ -1,0 +1,40 @@
+//! What is out of the ordinary: told a few times, counted always.
+
+use std::collections::BTreeMap;
+
+use super::super::error::note;
+
+/// How often the same is told.
+const TOLD: u64 = 5;
+
+/// Counts by what is counted.
+#[derive(Debug, Default)]
+pub(super) struct Complaints {
+    /// Since the counts were taken last.
+    counts: BTreeMap<String, u64>,
+    told: BTreeMap<&'static str, u64>,
+}
+
+impl Complaints {
+    /// Counts something, and tells it if it was not told often.
+    pub(super) fn tell(&mut self, what: &'static str, text: impl FnOnce() -> String) {
+        *self.counts.entry(what.to_owned()).or_default() += 1;
+        let told = self.told.entry(what).or_default();
+        *told += 1;
+        match *told {
+            1..=TOLD => note(&format!("warning: {}", text())),
+            over if over == TOLD + 1 => note(&format!("warning: there are more {what}; they are counted")),
+            _ => {}
+        }
+    }
+
+    /// Counts something that was told before.
+    pub(super) fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// What was counted since the last time.
+    pub(super) fn take(&mut self) -> BTreeMap<String, u64> {
+        std::mem::take(&mut self.counts)
+    }
+}

@@ -1,0 +1,50 @@
+//! What can end following.
+
+use std::path::PathBuf;
+
+use crate::dataset::stream::{LogError, StreamError};
+
+/// Why a stream cannot be followed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FollowError {
+    /// The config asks for what no stream can change.
+    #[error("follow cannot {what}: {remedy}")]
+    NotFollowed {
+        /// What the config asks for.
+        what: &'static str,
+        /// The way out.
+        remedy: &'static str,
+    },
+    /// Files of a folder are batches.
+    #[error("{} is a folder, and each of its files is a batch: leave --batch, --every and --linger out", path.display())]
+    BatchesGiven {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The updates cannot be read.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The log cannot be used.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl FollowError {
+    /// Whether the command is wrong, rather than what it was given.
+    pub fn is_misuse(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFollowed { .. }
+                | Self::BatchesGiven { .. }
+                | Self::Stream(
+                    StreamError::InputWatched | StreamError::PackedAndWatched { .. } | StreamError::OtherKind { .. }
+                )
+        )
+    }
+
+    /// Whether a file cannot be written, rather than read.
+    pub fn is_of_system(&self) -> bool {
+        matches!(self, Self::Log(LogError::Io { .. }))
+    }
+}

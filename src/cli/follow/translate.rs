@@ -1,0 +1,125 @@
+//! From updates with the user's ids to operations on rows.
+
+use std::path::Path;
+
+use crate::dataset::Ids;
+use crate::dataset::format::Weights;
+use crate::dataset::stream::{Action, Refusal, Update};
+use crate::graph::SelfLoops;
+use crate::graph::evolve::{Effect, Operation};
+
+/// What the config says of edges.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) weights: Weights,
+    pub(super) self_loops: SelfLoops,
+}
+
+/// Operations, and what was out of the ordinary before any was applied.
+#[derive(Debug, Default)]
+pub(super) struct Translated {
+    /// Each with the place of its update.
+    pub(super) operations: Vec<((u32, u32), Operation)>,
+    /// Which update each operation is of.
+    pub(super) origins: Vec<usize>,
+    /// What was told of updates that need no operation, or not the one they ask for.
+    pub(super) remarks: Vec<(usize, Remark)>,
+}
+
+/// What is out of the ordinary about an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remark {
+    /// The edge was there.
+    AlreadyThere,
+    /// The edge was not there.
+    NothingToRemove,
+    /// The edge was not there and is now.
+    NothingToWeigh,
+    /// The config leaves self-loops out.
+    SelfLoop,
+    /// The config ignores weights.
+    WeightIgnored,
+}
+
+impl Remark {
+    /// What such updates are called together.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::AlreadyThere => "edges to add that were there",
+            Self::NothingToRemove => "edges to remove that were not there",
+            Self::NothingToWeigh => "edges to weigh that were not there",
+            Self::SelfLoop => "self-loops left out",
+            Self::WeightIgnored => "weights ignored",
+        }
+    }
+
+    /// What is said of one.
+    pub(super) fn text(self, update: &Update) -> String {
+        let (from, to) = (&update.from, &update.to);
+        match self {
+            Self::AlreadyThere => format!("the edge {from} {to} is to be added and is there: its weight is set"),
+            Self::NothingToRemove => format!("the edge {from} {to} is to be removed and is not there: nothing to do"),
+            Self::NothingToWeigh => format!("the edge {from} {to} is to get a weight and is not there: it is added"),
+            Self::SelfLoop => format!("{from} {to} is a self-loop, and the config leaves those out: nothing to do"),
+            Self::WeightIgnored => format!("the edge {from} {to} has a weight, and the config ignores weights"),
+        }
+    }
+
+    /// What an effect is, if it is out of the ordinary.
+    pub(super) fn of(effect: Effect) -> Option<Self> {
+        match effect {
+            Effect::Plain => None,
+            Effect::AlreadyThere => Some(Self::AlreadyThere),
+            Effect::NothingToRemove => Some(Self::NothingToRemove),
+            Effect::NothingToWeigh => Some(Self::NothingToWeigh),
+        }
+    }
+}
+
+/// Refuses an update with an id that no node can have.
+pub(super) fn check(update: &Update, ids: &Ids, path: &Path) -> Result<(), Refusal> {
+    match [&update.from, &update.to].into_iter().find(|id| !ids.admits(id)) {
+        None => Ok(()),
+        Some(id) => Err(Refusal::of_id(path, update.line, id, "a number, as the ids of the graph")),
+    }
+}
+
+/// Gives new nodes their rows, and says what the updates do to edges. All have passed [`check`].
+pub(super) fn translate(updates: &[Update], ids: &mut Ids, rules: Rules) -> Translated {
+    let mut all = Translated::default();
+    for (place, update) in updates.iter().enumerate() {
+        let weight = match rules.weights {
+            Weights::Ignore => {
+                if update.weight.is_some() {
+                    all.remarks.push((place, Remark::WeightIgnored));
+                }
+                1.0
+            }
+            _ => update.weight.unwrap_or(1.0),
+        };
+        let (operation, edge) = match update.action {
+            Action::Add => (Operation::Add(weight), grown(update, ids)),
+            Action::Weigh => (Operation::Weigh(weight), grown(update, ids)),
+            // What is to be gone makes no node.
+            Action::Remove => {
+                let row = |id: &str| ids.row(id).map(|row| row as u32);
+                (Operation::Remove, row(&update.from).zip(row(&update.to)))
+            }
+        };
+        match edge {
+            None => all.remarks.push((place, Remark::NothingToRemove)),
+            Some((from, to)) if from == to && rules.self_loops == SelfLoops::Drop => {
+                all.remarks.push((place, Remark::SelfLoop));
+            }
+            Some(edge) => {
+                all.operations.push((edge, operation));
+                all.origins.push(place);
+            }
+        }
+    }
+    all
+}
+
+fn grown(update: &Update, ids: &mut Ids) -> Option<(u32, u32)> {
+    Some((ids.grow(&update.from)?, ids.grow(&update.to)?))
+}

@@ -1,0 +1,352 @@
+//! Lines as batches.
+
+use std::path::PathBuf;
+
+use super::error::{Refusal, StreamError};
+use super::folder::Folder;
+use super::line::{Problem, Refused, Update, parse};
+use super::lines::{Lines, Place, Read};
+use super::text::Text;
+use super::time::{Span, Time};
+use super::{Notice, Origin, Position};
+use crate::dataset::format::FormatError;
+
+/// What ends a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// So many updates.
+    Count(usize),
+    /// The first update after a window of time.
+    Time(Span),
+}
+
+/// Updates that are applied together.
+#[derive(Debug)]
+pub struct Batch {
+    /// What messages call it.
+    pub name: String,
+    /// The stream, or the file of a folder.
+    pub path: PathBuf,
+    /// What it holds.
+    pub updates: Vec<Update>,
+    /// Lines that were left out.
+    pub refused: Vec<Refusal>,
+    /// Where it ends.
+    pub position: Position,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub enum Next {
+    /// A batch.
+    Batch(Batch),
+    /// Nothing for now.
+    Nothing,
+    /// The stream is over; these lines at its end were left out.
+    End(Vec<Refusal>),
+}
+
+/// The batches of a stream.
+pub struct Batches {
+    source: Source,
+    guard: Guard,
+    notices: Vec<Notice>,
+}
+
+enum Source {
+    Lines(Box<Gathering>),
+    Folder(Folder),
+}
+
+/// What is asked of lines one after the other.
+pub(super) struct Guard {
+    pub is_tolerant: bool,
+    pub time: Option<Time>,
+}
+
+/// A batch on its way.
+struct Gathering {
+    lines: Lines,
+    rule: Rule,
+    /// Where to go on from, until that is reached.
+    resume: Option<Place>,
+    may_be_new: bool,
+    updates: Vec<Update>,
+    refused: Vec<Refusal>,
+    first: u64,
+    end: Place,
+    /// An update of the next batch, and the place after it.
+    ahead: Option<(Update, Place)>,
+    has_any: bool,
+}
+
+impl Guard {
+    /// Reads a line; `None` if there is nothing in it, or it is left out.
+    pub fn read(
+        &mut self,
+        line: &[u8],
+        (path, number): (&std::path::Path, u64),
+        may_be_header: bool,
+        refused: &mut Vec<Refusal>,
+    ) -> Result<Option<Update>, StreamError> {
+        let update = parse(line, number, may_be_header).and_then(|update| match update {
+            Some(update) => self.admit(update).map(Some),
+            None => Ok(None),
+        });
+        match update {
+            Ok(update) => Ok(update),
+            Err(Refused { problem, fault }) => {
+                let refusal = Refusal { problem, error: fault.in_file(path, number - 1) };
+                if !self.is_tolerant {
+                    return Err(StreamError::Refused(refusal));
+                }
+                refused.push(refusal);
+                Ok(None)
+            }
+        }
+    }
+
+    fn admit(&mut self, update: Update) -> Result<Update, Refused> {
+        if let Some(latest) = self.time {
+            let (time, found) = (update.time, format!("the time {}", update.time));
+            if time.is_date() != latest.is_date() {
+                let kind =
+                    if latest.is_date() { "a date, as the times before" } else { "a number, as the times before" };
+                return Err(Refused::new(Problem::Time, found, kind, "write all times alike"));
+            }
+            if time < latest {
+                let expected = format!("a time of {latest} or later, which was the one before");
+                let remedy = "sort the updates by their time";
+                return Err(Refused::new(Problem::Backwards, found, &expected, remedy));
+            }
+        }
+        self.time = Some(update.time);
+        Ok(update)
+    }
+
+    /// The latest time, as positions keep it.
+    pub fn kept_time(&self) -> Option<String> {
+        self.time.map(|time| time.to_string())
+    }
+}
+
+impl Batches {
+    /// Opens a stream, to go on after what was `done`: all positions so far, in their order.
+    pub fn open(
+        origin: &Origin,
+        rule: Rule,
+        is_watched: bool,
+        is_tolerant: bool,
+        done: &[Position],
+    ) -> Result<Self, StreamError> {
+        let path = origin.shown();
+        let time = done.last().and_then(Position::time).and_then(|time| time.parse().ok());
+        let guard = Guard { is_tolerant, time };
+        let was = |was| StreamError::OtherKind { path: path.to_owned(), was };
+        if origin.is_folder() {
+            let mut folder = Folder::new(path, is_watched);
+            for position in done {
+                match position {
+                    Position::File { name, bytes, checksum, .. } => folder.has_done(name, *bytes, *checksum)?,
+                    Position::Text(_) => return Err(was("a text")),
+                }
+            }
+            return Ok(Self { source: Source::Folder(folder), guard, notices: Vec::new() });
+        }
+        let resume = match done.last() {
+            None => None,
+            Some(Position::Text(place)) => Some(place.clone()),
+            Some(Position::File { .. }) => return Err(was("a folder of batches")),
+        };
+        let (text, may_be_new) = match origin {
+            Origin::Input if is_watched => return Err(StreamError::InputWatched),
+            Origin::Input => (Text::input(), true),
+            Origin::Path(path) => {
+                let text = Text::open(path, is_watched)?;
+                let read = resume.as_ref().map_or(0, |place| place.bytes);
+                let found = std::fs::metadata(path).map_or(u64::MAX, |metadata| metadata.len());
+                if is_watched && found < read {
+                    return Err(StreamError::Cut { path: path.clone(), found, read });
+                }
+                (text, false)
+            }
+        };
+        let gathering = Gathering {
+            lines: Lines::new(path, text),
+            rule,
+            resume,
+            may_be_new,
+            updates: Vec::new(),
+            refused: Vec::new(),
+            first: 1,
+            end: Place::default(),
+            ahead: None,
+            has_any: !done.is_empty(),
+        };
+        Ok(Self { source: Source::Lines(Box::new(gathering)), guard, notices: Vec::new() })
+    }
+
+    /// What there is to tell since the last time.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// The next batch, if it is there.
+    pub fn next(&mut self) -> Result<Next, StreamError> {
+        match &mut self.source {
+            Source::Lines(gathering) => gathering.next(&mut self.guard, &mut self.notices),
+            Source::Folder(folder) => folder.next(&mut self.guard, &mut self.notices),
+        }
+    }
+
+    /// The batch that is on its way, as far as it has come.
+    pub fn flush(&mut self) -> Option<Batch> {
+        match &mut self.source {
+            Source::Lines(gathering) if !gathering.updates.is_empty() => Some(gathering.emit(&self.guard)),
+            _ => None,
+        }
+    }
+}
+
+impl Gathering {
+    fn next(&mut self, guard: &mut Guard, notices: &mut Vec<Notice>) -> Result<Next, StreamError> {
+        if let Some(place) = &self.resume {
+            if !self.lines.skip_to(place, self.may_be_new)? || !self.lines.check_end()? {
+                return Ok(Next::Nothing);
+            }
+            if self.lines.place().bytes == 0 && place.bytes > 0 {
+                notices.push(Notice::GoesOn);
+            }
+            (self.resume, self.end) = (None, self.lines.place());
+            self.first = self.end.lines + 1;
+        }
+        if let Some((update, place)) = self.ahead.take() {
+            self.updates.push(update);
+            self.end = place;
+        }
+        loop {
+            let line = match self.lines.next()? {
+                Read::Line(line) => line,
+                Read::Nothing => return Ok(Next::Nothing),
+                Read::End if !self.updates.is_empty() => return Ok(Next::Batch(self.emit(guard))),
+                Read::End => {
+                    if !self.has_any {
+                        notices.push(Notice::Empty { path: self.lines.path().to_owned() });
+                        self.has_any = true;
+                    }
+                    return Ok(Next::End(std::mem::take(&mut self.refused)));
+                }
+            };
+            let place = self.lines.place();
+            if place.is_unfinished {
+                notices.push(Notice::Unfinished { path: self.lines.path().to_owned(), line: place.lines });
+            }
+            let before = guard.time;
+            let read = guard.read(&line, (self.lines.path(), place.lines), !self.has_any, &mut self.refused)?;
+            let Some(update) = read else {
+                self.end = place;
+                continue;
+            };
+            self.has_any = true;
+            if let Rule::Time(span) = self.rule
+                && let Some(last) = self.updates.last()
+                && last.time.window(span) != update.time.window(span)
+            {
+                self.ahead = Some((update, place));
+                // The batch ends before this line.
+                let later = std::mem::replace(&mut guard.time, before);
+                let batch = self.emit(guard);
+                guard.time = later;
+                return Ok(Next::Batch(batch));
+            }
+            self.updates.push(update);
+            self.end = place;
+            if matches!(self.rule, Rule::Count(count) if self.updates.len() >= count) {
+                return Ok(Next::Batch(self.emit(guard)));
+            }
+        }
+    }
+
+    fn emit(&mut self, guard: &Guard) -> Batch {
+        let end = Place { time: guard.kept_time(), ..self.end.clone() };
+        let (path, first) = (self.lines.path().to_owned(), self.first);
+        self.first = end.lines + 1;
+        Batch {
+            name: format!("{}, lines {first} to {}", path.display(), end.lines),
+            path,
+            updates: std::mem::take(&mut self.updates),
+            refused: std::mem::take(&mut self.refused),
+            position: Position::Text(end),
+        }
+    }
+}
+
+/// The error of a line that only who knows the graph can refuse.
+impl Refusal {
+    /// An update whose ids cannot be those of nodes.
+    pub fn of_id(path: &std::path::Path, line: u64, id: &str, expected: &'static str) -> Self {
+        let found = format!("the id {}", crate::dataset::format::excerpt(id.as_bytes()));
+        let remedy = "repair the line, or read the ids of the graph as names (ids = \"names\")";
+        let error =
+            FormatError::Line { path: path.to_owned(), line, found, expected: expected.into(), remedy: remedy.into() };
+        Self { problem: Problem::Id, error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// All batches of a text, as numbers of updates, and their positions.
+    fn batches(text: &str, rule: Rule, done: &[Position]) -> Result<(Vec<usize>, Vec<Position>), StreamError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("updates.txt");
+        fs::write(&path, text).unwrap();
+        let mut batches = Batches::open(&Origin::Path(path), rule, false, true, done)?;
+        let (mut counts, mut positions) = (Vec::new(), Vec::new());
+        loop {
+            match batches.next()? {
+                Next::Batch(batch) => {
+                    counts.push(batch.updates.len());
+                    positions.push(batch.position);
+                }
+                Next::Nothing => panic!("a file is there as a whole"),
+                Next::End(_) => return Ok((counts, positions)),
+            }
+        }
+    }
+
+    const TEXT: &str = "time op source target\n1 + a b\n# one\n1 + b c\n4 + c d\nnonsense\n5 + d e\n\n14 - a b\n";
+
+    #[test]
+    fn batches_end_by_count_or_by_time() {
+        let by_time = |span: &str| Rule::Time(span.parse().unwrap());
+        assert_eq!(batches(TEXT, Rule::Count(2), &[]).unwrap().0, [2, 2, 1]);
+        assert_eq!(batches(TEXT, Rule::Count(100), &[]).unwrap().0, [5]);
+        assert_eq!(batches(TEXT, by_time("1"), &[]).unwrap().0, [2, 1, 1, 1]);
+        assert_eq!(batches(TEXT, by_time("10"), &[]).unwrap().0, [4, 1]);
+        assert_eq!(batches("", by_time("10"), &[]).unwrap().0, [0; 0]);
+    }
+
+    #[test]
+    fn reading_goes_on_from_every_position() {
+        for rule in [Rule::Count(1), Rule::Count(2), Rule::Time("1".parse().unwrap())] {
+            let (counts, positions) = batches(TEXT, rule, &[]).unwrap();
+            for done in 1..=positions.len() {
+                let rest = batches(TEXT, rule, &positions[..done]).unwrap();
+                assert_eq!((&rest.0[..], &rest.1[..]), (&counts[done..], &positions[done..]), "{rule:?} after {done}");
+                let other = TEXT.replacen("a b", "a c", 1);
+                assert!(matches!(batches(&other, rule, &positions[..done]), Err(StreamError::OtherText { .. })));
+            }
+        }
+    }
+
+    #[test]
+    fn time_does_not_run_backwards_over_a_position() {
+        let (_, positions) = batches("7 + a b\n", Rule::Count(1), &[]).unwrap();
+        let more = batches("7 + a b\n6 + a c\n7 + a d\n", Rule::Count(9), &positions).unwrap();
+        assert_eq!(more.0, [1]);
+    }
+}

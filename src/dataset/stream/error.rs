@@ -1,0 +1,97 @@
+//! What can be wrong with a stream.
+
+use std::path::PathBuf;
+
+use super::line::Problem;
+use crate::dataset::format::FormatError;
+
+/// Why a stream cannot be read on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// A line is wrong.
+    #[error("{}: with --tolerate such lines are counted and left out", .0.error)]
+    Refused(Refusal),
+    /// A file cannot be read.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// A file that is watched has become shorter.
+    #[error(
+        "{} has {found} bytes, and {read} were read already: it was cut off while it was watched; restore it, or start over without --resume",
+        path.display()
+    )]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        found: u64,
+        /// Bytes that were read.
+        read: u64,
+    },
+    /// A file that is watched is another one now.
+    #[error(
+        "{} is another file than the one that was being read: it was replaced or removed while it was watched; append to it, or watch a folder of batches",
+        path.display()
+    )]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What is packed cannot grow.
+    #[error("{} is compressed and cannot be watched: leave --watch out, or let a plain file grow", path.display())]
+    PackedAndWatched {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Standard input is open until it ends.
+    #[error("standard input is followed until it ends: leave --watch out")]
+    InputWatched,
+    /// What was read before is not there any more.
+    #[error(
+        "{}: the first {bytes} bytes are not those that were applied before: give the stream that the run began with, or start over without --resume",
+        path.display()
+    )]
+    OtherText {
+        /// The stream.
+        path: PathBuf,
+        /// How many bytes were applied.
+        bytes: u64,
+    },
+    /// A line was taken as whole and was not.
+    #[error(
+        "{}, line {line}: the line goes on, and was taken without its end before: repair the graph by an update of its own, or start over without --resume",
+        path.display()
+    )]
+    TakenEarly {
+        /// The stream.
+        path: PathBuf,
+        /// The line.
+        line: u64,
+    },
+    /// A batch that was applied has another content now.
+    #[error(
+        "{} is not as it was when it was applied: restore it, give what is new another name, or start over without --resume",
+        path.display()
+    )]
+    OtherBatch {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The run began with another kind of stream.
+    #[error("{}: the run began with {was}: give that, or start over without --resume", path.display())]
+    OtherKind {
+        /// The stream.
+        path: PathBuf,
+        /// What it began with.
+        was: &'static str,
+    },
+}
+
+/// A line that is left out, or ends the run.
+#[derive(Debug)]
+pub struct Refusal {
+    /// What is wrong.
+    pub problem: Problem,
+    /// Where, and the way out.
+    pub error: FormatError,
+}

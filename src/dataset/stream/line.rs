@@ -1,0 +1,221 @@
+//! One update a line.
+
+use super::time::Time;
+use crate::dataset::format::{Fault, data, excerpt, next_field, trim, weight};
+use serde::{Deserialize, Serialize};
+
+/// What an update does to an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// It is there from now on; its weight is the given one, or one.
+    Add,
+    /// It is there no more.
+    Remove,
+    /// It has another weight from now on.
+    Weigh,
+}
+
+/// A line of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Update {
+    /// When it happened.
+    pub time: Time,
+    /// What happened.
+    pub action: Action,
+    /// The user's id of the node that the edge starts from.
+    pub from: String,
+    /// The user's id of the node that it ends at.
+    pub to: String,
+    /// The weight, where one is given.
+    pub weight: Option<f32>,
+    /// The line of its file, from 1.
+    pub line: u64,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Fields are missing, or there are too many.
+    Fields,
+    /// The time is none, or of another kind than those before.
+    Time,
+    /// The time is before that of an earlier line.
+    Backwards,
+    /// The operation is unknown.
+    Operation,
+    /// An id cannot be one of this graph.
+    Id,
+    /// The weight is no finite number, or missing.
+    Weight,
+}
+
+impl Problem {
+    /// What a count of such lines is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fields => "lines with missing or extra fields",
+            Self::Time => "lines without a usable time",
+            Self::Backwards => "lines whose time runs backwards",
+            Self::Operation => "lines with an unknown operation",
+            Self::Id => "lines with an id that the graph cannot have",
+            Self::Weight => "lines without a usable weight",
+        }
+    }
+}
+
+/// A line that is refused.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub problem: Problem,
+    pub fault: Fault,
+}
+
+impl Refused {
+    pub fn new(problem: Problem, found: String, expected: &str, remedy: &'static str) -> Self {
+        Self { problem, fault: Fault::new(found, expected.to_owned(), remedy) }
+    }
+}
+
+/// What lines look like.
+const FORM: &str = "time, operation, source, target, and a weight if there is one";
+
+/// Reads a line; `None` for blank lines, comments and, if it may be one, a line that names the columns.
+pub(super) fn parse(line: &[u8], number: u64, may_be_header: bool) -> Result<Option<Update>, Refused> {
+    let Some(line) = data(line) else { return Ok(None) };
+    let refused = |problem, found: String, expected: &str, remedy| Refused::new(problem, found, expected, remedy);
+    let Ok(text) = std::str::from_utf8(line) else {
+        let found = format!("{}, which is not UTF-8", excerpt(line));
+        return Err(refused(Problem::Fields, found, "text in UTF-8", "convert the stream to UTF-8"));
+    };
+    let fields = split(text);
+    if may_be_header && fields[0].eq_ignore_ascii_case("time") {
+        return Ok(None);
+    }
+    let (time, fields) = match fields.as_slice() {
+        // A blank may stand between a day and a time of it.
+        [day, clock, rest @ ..] if clock.contains(':') && is_day(day) => (format!("{day}T{clock}"), rest),
+        [time, rest @ ..] => ((*time).to_owned(), rest),
+        [] => return Ok(None),
+    };
+    let (operation, from, to, weight_field) = match fields {
+        [operation, from, to] => (operation, from, to, None),
+        [operation, from, to, weight] => (operation, from, to, Some(weight)),
+        _ => {
+            let found = format!("{} fields in {}", fields.len() + 1, excerpt(line));
+            let remedy = "repair the line; if the file was cut off there, complete it";
+            return Err(refused(Problem::Fields, found, FORM, remedy));
+        }
+    };
+    let found = |what: &str, field: &str| format!("the {what} {} in {}", excerpt(field.as_bytes()), excerpt(line));
+    let time = time.parse::<Time>().map_err(|no_time| {
+        refused(Problem::Time, found("time", &time), &no_time.to_string()[9..], "repair the line")
+    })?;
+    let action = match operation.to_ascii_lowercase().as_str() {
+        "+" | "add" => Action::Add,
+        "-" | "remove" => Action::Remove,
+        "=" | "weigh" => Action::Weigh,
+        _ => {
+            let expected = "`+` or `add`, `-` or `remove`, `=` or `weigh`";
+            return Err(refused(Problem::Operation, found("operation", operation), expected, "repair the line"));
+        }
+    };
+    if from.is_empty() || to.is_empty() {
+        let found = format!("an empty field in {}", excerpt(line));
+        return Err(refused(Problem::Fields, found, "an id", "repair the line"));
+    }
+    let given = match weight_field.filter(|field| !field.is_empty() && action != Action::Remove) {
+        None => None,
+        Some(field) => {
+            // Zero has one form, so that weights can be compared by their bits.
+            let read = weight(field.as_bytes(), line).map(|weight| if weight == 0.0 { 0.0 } else { weight });
+            let remedy = "repair the line";
+            Some(read.map_err(|fault| Refused {
+                problem: Problem::Weight,
+                fault: Fault { remedy: remedy.into(), ..fault },
+            })?)
+        }
+    };
+    if action == Action::Weigh && given.is_none() {
+        let found = format!("no weight in {}", excerpt(line));
+        return Err(refused(Problem::Weight, found, "the new weight after the two ids", "complete the line"));
+    }
+    Ok(Some(Update { time, action, from: from.to_string(), to: to.to_string(), weight: given, line: number }))
+}
+
+fn is_day(text: &str) -> bool {
+    text.len() == 10 && text.parse::<Time>().is_ok_and(Time::is_date)
+}
+
+/// The fields of a trimmed line that is not empty. What is there three times, a tab, a comma or a semicolon, separates them, and
+/// blanks may then be in names; else blanks do, with at most one comma or semicolon among them.
+fn split(line: &str) -> Vec<&str> {
+    let only = ['\t', ',', ';'].into_iter().find(|&separator| line.matches(separator).count() >= 3);
+    if let Some(separator) = only {
+        return line.split(separator).map(|field| field.trim_matches([' ', '\t', '\r'])).collect();
+    }
+    let (mut fields, mut rest) = (Vec::with_capacity(5), Some(trim(line.as_bytes())));
+    while let Some(bytes) = rest {
+        let (field, more) = next_field(bytes);
+        // Separators are ASCII, so nothing is cut in two.
+        fields.push(std::str::from_utf8(field).unwrap_or_default());
+        rest = more;
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Update {
+        parse(line.as_bytes(), 1, false).unwrap_or_else(|refused| panic!("{line}: {refused:?}")).unwrap()
+    }
+
+    #[test]
+    fn lines_may_be_separated_in_any_usual_way() {
+        let expected = read("7 + a b 0.5");
+        for line in ["7\t+\ta\tb\t0.5", "7,add,a,b,0.5", "7, + , a, b , 0.5", "  7   ADD a b 0.5\r", "7;+;a;b;0.5"] {
+            assert_eq!(read(line), expected, "{line}");
+        }
+        assert_eq!(read("7,-,New York,Rio").from, "New York");
+        assert_eq!(read("2024-02-29 12:30 - a b").time, read("2024-02-29T12:30\t-\ta\tb").time);
+        assert_eq!(read("7 - a b 3").weight, None, "what is removed needs no weight");
+        assert_eq!(read("7 = a b -0.0").weight.map(f32::to_bits), Some(0));
+    }
+
+    #[test]
+    fn what_is_no_update_is_nothing() {
+        for line in ["", "  ", "# 7 + a b", "% comment"] {
+            assert_eq!(parse(line.as_bytes(), 1, false).unwrap(), None);
+        }
+        assert_eq!(parse(b"time,op,source,target", 1, true).unwrap(), None);
+        assert!(parse(b"time,op,source,target", 2, false).is_err());
+    }
+
+    #[test]
+    fn every_problem_has_its_name() {
+        let problem = |line: &[u8]| parse(line, 1, false).unwrap_err().problem;
+        for (line, expected) in [
+            ("7 + a", Problem::Fields),
+            ("7 + a b 1 2", Problem::Fields),
+            ("7,+,,b", Problem::Fields),
+            ("soon + a b", Problem::Time),
+            ("7 * a b", Problem::Operation),
+            ("7 + a b nan", Problem::Weight),
+            ("7 + a b inf", Problem::Weight),
+            ("7 = a b", Problem::Weight),
+        ] {
+            assert_eq!(problem(line.as_bytes()), expected, "{line}");
+        }
+        assert_eq!(problem(b"7 + a \xff"), Problem::Fields);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_are_a_reason_to_panic(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60)) {
+            let _ = parse(&bytes, 1, true);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Batches that were accepted, in their order, on the disk.
+//!
+//! A record is a line: a CRC-32 of what was there before and of the record, a blank, and the record as JSON. The first says
+//! which run the log is of. Records are only appended, and each is on the disk before what it says is done. A last
+//! record that is damaged was never finished and is dropped; a damaged one before others is an error.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::line::{Action, Update};
+use super::{Position, Time};
+
+/// The form of logs that is written and understood.
+const FORMAT: u32 = 1;
+
+/// What tells runs that give other results apart.
+type Run = BTreeMap<String, String>;
+
+/// A file that batches are appended to.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: File,
+    chain: u32,
+}
+
+/// An accepted batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its number, from 1.
+    pub batch: u64,
+    /// What messages call it.
+    pub name: String,
+    /// Where it ends.
+    pub position: Position,
+    /// How many lines of it were left out, or are out of the ordinary, by what they are.
+    pub counts: BTreeMap<String, u64>,
+    /// What it holds.
+    pub updates: Vec<Entry>,
+}
+
+/// An update, without what only its line tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry(pub Action, pub String, pub String, #[serde(default)] pub Option<String>);
+
+/// A log that was read.
+#[derive(Debug)]
+pub struct Opened {
+    /// To append to.
+    pub log: Log,
+    /// What tells its run apart.
+    pub run: BTreeMap<String, String>,
+    /// What it holds.
+    pub records: Vec<Record>,
+    /// Bytes at its end that were no whole record, and are gone.
+    pub dropped: usize,
+    /// Records that came again, and count once.
+    pub repeated: usize,
+}
+
+/// Why a log cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The system does not let it be read or written.
+    #[error("cannot read or write {}: check its permissions and the room on the disk", path.display())]
+    Io {
+        /// The log.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A record in the middle is not what was written.
+    #[error(
+        "{}, line {line}: the log of batches is damaged there, before other records: restore the file, or start over without --resume",
+        path.display()
+    )]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// The record.
+        line: usize,
+    },
+    /// It was written by another version.
+    #[error(
+        "{} has version {found}, and this program understands {FORMAT}: start over without --resume",
+        path.display()
+    )]
+    Version {
+        /// The log.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: u32,
+    run: Run,
+}
+
+impl From<&Update> for Entry {
+    fn from(update: &Update) -> Self {
+        let weight = update.weight.map(|weight| weight.to_string());
+        Self(update.action, update.from.clone(), update.to.clone(), weight)
+    }
+}
+
+impl Entry {
+    /// The update again, at the time of its batch.
+    pub fn update(&self, time: Time) -> Update {
+        let weight = self.3.as_ref().and_then(|weight| weight.parse().ok());
+        Update { time, action: self.0, from: self.1.clone(), to: self.2.clone(), weight, line: 0 }
+    }
+}
+
+impl Log {
+    /// Begins a log; one that is there is replaced.
+    pub fn create(path: &Path, run: &BTreeMap<String, String>) -> Result<Self, LogError> {
+        let failed = |source| LogError::Io { path: path.to_owned(), source };
+        let file = File::create(path).map_err(failed)?;
+        let mut log = Self { path: path.to_owned(), file, chain: 0 };
+        log.write(&Header { format: FORMAT, run: run.clone() })?;
+        if let Some(folder) = path.parent().filter(|folder| cfg!(unix) && !folder.as_os_str().is_empty()) {
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        }
+        Ok(log)
+    }
+
+    /// Opens a log to go on from; `None` if there is none, or not even its first record is whole.
+    pub fn open(path: &Path) -> Result<Option<Opened>, LogError> {
+        let failed = |source| LogError::Io { path: path.to_owned(), source };
+        let content = match std::fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(failed)?,
+        };
+        let mut rest = &content[..];
+        let (mut chain, mut header, mut records, mut line) = (0, None, Vec::<Record>::new(), 0);
+        let mut repeated = 0;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            line += 1;
+            let Some((sum, text)) = check(&rest[..end], chain) else {
+                // Only what was being written when the run ended may be half there.
+                match end + 1 == rest.len() {
+                    true => break,
+                    false => return Err(LogError::Damaged { path: path.to_owned(), line }),
+                }
+            };
+            let damaged = || LogError::Damaged { path: path.to_owned(), line };
+            if header.is_none() {
+                header = Some(read::<Header>(text).ok_or_else(damaged)?);
+            } else {
+                let record = read::<Record>(text).ok_or_else(damaged)?;
+                match records.last() {
+                    Some(last) if *last == record => repeated += 1,
+                    last if record.batch == last.map_or(1, |last| last.batch + 1) => records.push(record),
+                    _ => return Err(damaged()),
+                }
+            }
+            chain = sum;
+            rest = &rest[end + 1..];
+        }
+        let Some(header) = header else { return Ok(None) };
+        if header.format != FORMAT {
+            return Err(LogError::Version { path: path.to_owned(), found: header.format });
+        }
+        let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+        if !rest.is_empty() {
+            let whole = (content.len() - rest.len()) as u64;
+            file.set_len(whole).and_then(|()| file.sync_all()).map_err(failed)?;
+        }
+        let log = Self { path: path.to_owned(), file, chain };
+        Ok(Some(Opened { log, run: header.run, records, dropped: rest.len(), repeated }))
+    }
+
+    /// Puts a batch on the disk.
+    pub fn append(&mut self, record: &Record) -> Result<(), LogError> {
+        self.write(record)
+    }
+
+    fn write(&mut self, record: &impl Serialize) -> Result<(), LogError> {
+        let failed = |source| LogError::Io { path: self.path.clone(), source };
+        let text = serde_json::to_string(record).map_err(|error| failed(error.into()))?;
+        let sum = chained(self.chain, text.as_bytes());
+        let line = format!("{sum:08x} {text}\n");
+        self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(failed)?;
+        self.chain = sum;
+        Ok(())
+    }
+}
+
+fn chained(chain: u32, text: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&chain.to_le_bytes());
+    sum.update(text);
+    sum.finalize()
+}
+
+/// The checksum and the text of a record, if one fits the other.
+fn check(line: &[u8], chain: u32) -> Option<(u32, &[u8])> {
+    let (sum, text) = (line.get(..8)?, line.get(9..)?);
+    let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?, 16).ok()?;
+    (line[8] == b' ' && chained(chain, text) == sum).then_some((sum, text))
+}
+
+fn read<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+    serde_json::from_slice(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dataset::stream::Place;
+
+    fn record(batch: u64) -> Record {
+        let entry = Entry(Action::Add, "ann".into(), "bob \"b\"".into(), Some("0.1".into()));
+        let position = Position::Text(Place { lines: batch, bytes: 10 * batch, ..Place::default() });
+        let counts = BTreeMap::from([("lines".to_owned(), batch)]);
+        Record { batch, name: "updates.txt".into(), position, counts, updates: vec![entry; batch as usize] }
+    }
+
+    fn written(folder: &Path) -> PathBuf {
+        let path = folder.join("follow.log");
+        let run = BTreeMap::from([("seed".to_owned(), "1".to_owned())]);
+        let mut log = Log::create(&path, &run).unwrap();
+        (1..=3).for_each(|batch| log.append(&record(batch)).unwrap());
+        path
+    }
+
+    #[test]
+    fn records_come_back_and_more_can_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        let mut opened = Log::open(&path).unwrap().unwrap();
+        assert_eq!((opened.dropped, opened.run["seed"].as_str()), (0, "1"));
+        opened.log.append(&record(4)).unwrap();
+        let records = Log::open(&path).unwrap().unwrap().records;
+        assert_eq!(records, (1..=4).map(record).collect::<Vec<_>>());
+        assert!(Log::open(&folder.path().join("none")).unwrap().is_none());
+    }
+
+    #[test]
+    fn whatever_is_cut_off_at_the_end_is_dropped_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = std::fs::read(written(folder.path())).unwrap();
+        let ends: Vec<usize> = memchr::memchr_iter(b'\n', &whole).map(|at| at + 1).collect();
+        let path = folder.path().join("cut");
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            let records = ends.iter().filter(|end| **end <= length).count();
+            match Log::open(&path).unwrap() {
+                None => assert_eq!(records, 0),
+                Some(mut opened) => {
+                    assert_eq!(opened.records.len() + 1, records);
+                    opened.log.append(&record(records as u64)).unwrap();
+                    assert_eq!(Log::open(&path).unwrap().unwrap().records.len(), records);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_changed_byte_is_found(place in 0usize..1000, flip in 1u8..=255) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = written(folder.path());
+            let mut content = std::fs::read(&path).unwrap();
+            let last = memchr::memrchr(b'\n', &content[..content.len() - 1]).unwrap();
+            let place = place % content.len();
+            content[place] ^= flip;
+            std::fs::write(&path, &content).unwrap();
+            match Log::open(&path) {
+                Err(LogError::Damaged { .. }) => prop_assert!(place <= last),
+                Ok(Some(opened)) => {
+                    // The last record is as if it had never been written, or the change says the same.
+                    let kept: Vec<Record> = (1..=opened.records.len() as u64).map(record).collect();
+                    prop_assert!(opened.records.len() >= 2 && opened.records == kept);
+                }
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+    }
+}

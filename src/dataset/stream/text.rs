@@ -1,0 +1,155 @@
+//! Bytes of a text: all there are, or as they come.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use flate2::read::MultiGzDecoder;
+
+use super::error::StreamError;
+use crate::dataset::format::{FormatError, GZIP};
+
+/// Bytes that are read at once.
+const CHUNK: usize = 256 << 10;
+/// Chunks of standard input that may wait to be read.
+const WAITING: usize = 16;
+/// How long to wait for more before looking whether to stop.
+pub(super) const PATIENCE: Duration = Duration::from_millis(40);
+
+/// What came of an attempt to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Got {
+    /// Bytes.
+    Some,
+    /// None for now.
+    Nothing,
+    /// There will be no more.
+    End,
+}
+
+/// Bytes that come by and by.
+pub(super) enum Text {
+    /// Of a file that is whole.
+    File { path: PathBuf, reader: Box<dyn Read + Send>, is_packed: bool, read: u64 },
+    /// Of a file that grows.
+    Growing { path: PathBuf, file: File, read: u64 },
+    /// Of standard input, which another thread reads.
+    Input(Receiver<io::Result<Vec<u8>>>),
+}
+
+impl Text {
+    /// A file; gzip is told by its first bytes.
+    pub fn open(path: &Path, is_watched: bool) -> Result<Self, StreamError> {
+        let failed = |source| FormatError::io(path, source);
+        let mut file = File::open(path).map_err(failed)?;
+        let mut head = Vec::with_capacity(2);
+        file.by_ref().take(2).read_to_end(&mut head).map_err(failed)?;
+        let (path, is_packed) = (path.to_owned(), head == GZIP);
+        if is_watched {
+            if is_packed {
+                return Err(StreamError::PackedAndWatched { path });
+            }
+            let file = File::open(&path).map_err(|source| FormatError::io(&path, source))?;
+            return Ok(Self::Growing { path, file, read: 0 });
+        }
+        let whole = Cursor::new(head).chain(file);
+        let reader: Box<dyn Read + Send> =
+            if is_packed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        Ok(Self::File { path, reader, is_packed, read: 0 })
+    }
+
+    /// Standard input, read by a thread of its own, so that whoever waits for it can stop waiting.
+    pub fn input() -> Self {
+        let (sender, receiver) = mpsc::sync_channel(WAITING);
+        let read = move || {
+            let mut input = io::stdin().lock();
+            loop {
+                let mut chunk = vec![0; CHUNK];
+                let sent = match input.read(&mut chunk) {
+                    Ok(0) => break,
+                    Ok(length) => {
+                        chunk.truncate(length);
+                        sender.send(Ok(chunk))
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => {
+                        let _ = sender.send(Err(error));
+                        break;
+                    }
+                };
+                if sent.is_err() {
+                    break;
+                }
+            }
+        };
+        // Without the thread the sender is gone, and there is nothing to read.
+        let _ = thread::Builder::new().name("input".into()).spawn(read);
+        Self::Input(receiver)
+    }
+
+    /// Whether an unfinished line may still be finished.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Growing { .. })
+    }
+
+    /// Appends what there is, up to a chunk.
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<Got, StreamError> {
+        match self {
+            Self::Input(receiver) => match receiver.recv_timeout(PATIENCE) {
+                Ok(Ok(chunk)) => {
+                    buffer.extend_from_slice(&chunk);
+                    Ok(Got::Some)
+                }
+                Ok(Err(source)) => Err(FormatError::io(Path::new("standard input"), source).into()),
+                Err(RecvTimeoutError::Timeout) => Ok(Got::Nothing),
+                Err(RecvTimeoutError::Disconnected) => Ok(Got::End),
+            },
+            Self::File { path, reader, is_packed, read } => {
+                let before = buffer.len();
+                let result = reader.by_ref().take(CHUNK as u64).read_to_end(buffer);
+                *read += (buffer.len() - before) as u64;
+                if let Err(source) = result {
+                    let (path, offset) = (path.clone(), *read);
+                    return Err(match *is_packed {
+                        true => FormatError::Compressed { path, offset, source },
+                        false => FormatError::io(&path, source),
+                    }
+                    .into());
+                }
+                Ok(if buffer.len() > before { Got::Some } else { Got::End })
+            }
+            Self::Growing { path, file, read } => {
+                let before = buffer.len();
+                let failed = |source| FormatError::io(path, source);
+                file.by_ref().take(CHUNK as u64).read_to_end(buffer).map_err(failed)?;
+                *read += (buffer.len() - before) as u64;
+                if buffer.len() > before {
+                    return Ok(Got::Some);
+                }
+                let found = file.metadata().map_err(failed)?;
+                if found.len() < *read {
+                    return Err(StreamError::Cut { path: path.clone(), found: found.len(), read: *read });
+                }
+                if !fs::metadata(&*path).is_ok_and(|at_path| are_same(&found, &at_path)) {
+                    return Err(StreamError::Replaced { path: path.clone() });
+                }
+                Ok(Got::Nothing)
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn are_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Without numbers of files a shorter one is another one.
+#[cfg(not(unix))]
+fn are_same(one: &Metadata, other: &Metadata) -> bool {
+    other.len() >= one.len()
+}

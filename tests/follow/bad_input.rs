@@ -1,0 +1,168 @@
+//! What makes no sense is named with its place, counted, and costs nothing else.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::world::{World, logged, within_a_minute};
+
+/// A world with this stream.
+fn world(updates: &str) -> World {
+    let world = World::new(0);
+    fs::write(world.path().join("updates.txt"), updates).unwrap();
+    world
+}
+
+#[test]
+fn a_line_that_is_wrong_ends_the_run_after_the_batches_before_it() {
+    let cases = [
+        ("2 * 0 1", "updates.txt, line 3: found the operation `*`"),
+        ("2 + 0", "line 3: found 3 fields in `2 + 0`"),
+        ("2 + 0 1 2 3", "line 3: found 6 fields"),
+        ("soon + 0 1", "line 3: found the time `soon`"),
+        ("2024-01-01 + 0 1", "line 3: found the time 2024-01-01, expected a number, as the times before"),
+        ("0 + 0 1", "line 3: found the time 0, expected a time of 1 or later"),
+        ("2 + 0 1 nan", "line 3: found the weight `nan`"),
+        ("2 + 0 1 -inf", "line 3: found the weight `-inf`"),
+        ("2 = 0 1", "line 3: found no weight"),
+        ("2 + 0 eve", "line 3: found the id `eve`, expected a number"),
+        ("2 + 0 18446744073709551616", "line 3: found the id"),
+    ];
+    for (line, words) in cases {
+        let world = world(&format!("1 + 0 950\n1 - 0 950\n{line}\n3 + 0 951\n"));
+        let (status, said, _) = world.start(&["--updates=updates.txt", "--batch=2"]).end();
+        assert_eq!(status.code(), Some(3), "{line}: {said}");
+        assert!(said.contains(words) && said.contains("--tolerate"), "{line}: {said}");
+        assert_eq!(logged(world.path()), 1, "{line}");
+        assert!(world.path().join("out/mine/metrics.json").exists(), "{line}");
+        let tolerant = world.follow(&["--updates=updates.txt", "--batch=2", "--resume", "--tolerate"]);
+        let counts = tolerant.summary()["counts"].clone();
+        assert_eq!(counts.as_object().unwrap().values().filter(|count| **count == 1).count(), 1, "{line}: {counts}");
+        assert!(tolerant.said.contains(words), "{line}: {}", tolerant.said);
+        assert_eq!(tolerant.summary()["updates"], 3, "{line}");
+    }
+}
+
+#[test]
+fn what_meets_no_edge_is_counted() {
+    let world = world("1 - 0 2\n1 + 0 1\n1 = 0 3 2\n1 - 700 701\n2 + 4 4\n2 + 800 0\n3 - 800 0\n");
+    fs::write(world.path().join("edges.txt"), "0 1\n1 2\n2 3\n3 4\n4 5\n5 6\n6 7\n7 0\n").unwrap();
+    let rank = "--set=embedding.rank=3";
+    let followed = world.follow(&["--updates=updates.txt", "--batch=100", "--set=data.self_loops=drop", rank]);
+    let summary = followed.summary();
+    let expected = serde_json::json!({
+        "edges to add that were there": 1, "edges to remove that were not there": 2,
+        "edges to weigh that were not there": 1, "self-loops left out": 1,
+    });
+    assert_eq!(summary["counts"], expected);
+    assert_eq!(
+        (&summary["edges_added"], &summary["new_nodes"], &summary["isolated_nodes"]),
+        (&1.into(), &1.into(), &1.into())
+    );
+    for words in
+        ["line 1: the edge 0 2 is to be removed", "line 2: the edge 0 1 is to be added", "line 5: 4 4 is a self-loop"]
+    {
+        assert!(followed.said.contains(words), "{}", followed.said);
+    }
+    // Batch by batch the new node is there, loses its edge, and stays.
+    let lines = world.follow(&["--updates=updates.txt", "--every=1", rank]).lines();
+    assert_eq!(lines[3]["isolated"], serde_json::json!(["800"]));
+    assert_eq!(lines[3]["nodes"], 9);
+    assert_eq!(lines[2]["edges_added"], 2, "this time with its self-loop");
+}
+
+#[test]
+fn weights_are_set_or_ignored_as_the_config_says() {
+    let world = world("1 + 0 1 5\n1 = 1 2 0.5\n2 + 3 9 -0.0\n");
+    fs::write(world.path().join("edges.txt"), "0 1\n1 2\n2 3\n3 9\n9 0\n").unwrap();
+    let arguments = ["--updates=updates.txt", "--set=embedding.rank=2"];
+    let summary = world.follow(&arguments).summary();
+    assert_eq!(summary["edges_reweighted"], 3);
+    let followed = world.follow(&[&arguments[..], &["--set=data.weights=ignore"]].concat());
+    assert_eq!(followed.summary()["edges_reweighted"], 0);
+    assert_eq!(followed.summary()["counts"]["weights ignored"], 3);
+}
+
+#[test]
+fn the_same_complaint_is_told_a_few_times() {
+    let world = world(&"1 - 0 900\n".repeat(50));
+    let followed = world.follow(&["--updates=updates.txt"]);
+    assert_eq!(followed.said.lines().count(), 6, "{}", followed.said);
+    assert!(followed.said.contains("there are more edges to remove that were not there"), "{}", followed.said);
+    assert_eq!(followed.summary()["counts"]["edges to remove that were not there"], 50);
+}
+
+#[test]
+fn nothing_to_follow_is_said_and_no_error() {
+    let world = world("");
+    let followed = world.follow(&["--updates=updates.txt"]);
+    assert!(followed.said.contains("updates.txt holds no updates"), "{}", followed.said);
+    fs::create_dir(world.path().join("inbox")).unwrap();
+    let followed = world.follow(&["--updates=inbox"]);
+    assert!(followed.said.contains("inbox holds no updates"), "{}", followed.said);
+    fs::write(world.path().join("inbox/1.txt"), "# nothing\n").unwrap();
+    fs::write(world.path().join("inbox/2.txt"), "1 + 0 2\n").unwrap();
+    let followed = world.follow(&["--updates=inbox"]);
+    assert!(followed.said.contains("1.txt holds no updates"), "{}", followed.said);
+    assert_eq!(followed.summary()["batches"], 2);
+}
+
+#[test]
+fn a_last_line_without_its_end_is_taken_and_may_not_go_on() {
+    let world = world("1 + 0 2\n2 + 0 3");
+    let followed = world.follow(&["--updates=updates.txt"]);
+    assert!(followed.said.contains("line 2: the last line has no line feed"), "{}", followed.said);
+    assert_eq!(followed.summary()["updates"], 2);
+    let path = world.path().join("updates.txt");
+    fs::write(&path, "1 + 0 2\n2 + 0 37\n").unwrap();
+    let (status, said, _) = world.start(&["--updates=updates.txt", "--resume"]).end();
+    assert_eq!(status.code(), Some(3), "{said}");
+    assert!(said.contains("line 2: the line goes on"), "{said}");
+    fs::write(&path, "1 + 0 2\n2 + 0 3\n3 + 0 4\n").unwrap();
+    assert_eq!(world.follow(&["--updates=updates.txt", "--resume"]).summary()["updates"], 3);
+}
+
+#[test]
+fn a_watched_file_that_shrinks_or_is_replaced_is_named() {
+    for (change, words) in [("cut", "it was cut off while it was watched"), ("replaced", "is another file")] {
+        let world = world("1 + 0 2\n");
+        let path = world.path().join("updates.txt");
+        let run = world.start(&["--updates=updates.txt", "--watch", "--batch=1"]);
+        within_a_minute("nothing was applied", || logged(world.path()) == 1);
+        sleep(Duration::from_millis(50));
+        match change {
+            "cut" => fs::write(&path, "1").unwrap(),
+            _ => {
+                fs::write(world.path().join("other.txt"), "1 + 0 2\n2 + 0 3\n").unwrap();
+                fs::rename(world.path().join("other.txt"), &path).unwrap();
+            }
+        }
+        let (status, said, _) = run.end();
+        assert_eq!(status.code(), Some(3), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused_at_once() {
+    let world = world("1 + 0 2\n");
+    fs::create_dir(world.path().join("inbox")).unwrap();
+    let refused = |arguments: &[&str], code: i32, words: &str| {
+        let (status, said, printed) = world.start(arguments).end();
+        assert_eq!((status.code(), printed.as_str()), (Some(code), ""), "{arguments:?}: {said}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    };
+    refused(&["--updates=updates.txt", "--set=embedding.rank=best"], 2, "follow cannot choose the rank");
+    refused(&["--updates=updates.txt", "--matrix=A"], 2, "follow cannot decompose a matrix given as text");
+    refused(&["--updates=inbox", "--batch=3"], 2, "inbox is a folder");
+    refused(&["--updates=-", "--watch"], 2, "leave --watch out");
+    refused(&["--updates=none.txt"], 3, "cannot read none.txt");
+    refused(&["--updates=updates.txt", "--batch=0"], 2, "--batch");
+    refused(&["--updates=updates.txt", "--every=0d"], 2, "--every");
+    refused(&["--updates=updates.txt", "--hosts=hosts.txt"], 2, "--hosts");
+    fs::write(world.path().join("labels.toml"), "dataset = \"cora\"\n[classifier]\nlayers = 2\n").unwrap();
+    let classifier = ["follow", "--config=labels.toml", "--updates=updates.txt"];
+    let (status, said, _) = crate::world::Run::start(world.path(), &classifier).end();
+    assert_eq!(status.code(), Some(2), "{said}");
+    assert!(said.contains("follow cannot classify nodes"), "{said}");
+}
