@@ -3,13 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod browser;
-
 use std::fs;
 use std::path::Path;
 
-use browser::{DARK, DESKTOP, LIGHT, PHONE, look};
 use serde_json::Value;
+use support::browser::{Browser, Look};
 use support::{assert_done, assert_refused, data_part, folder, names, run, small, text};
 
 /// What a page may take: more than that is no page to send to somebody.
@@ -21,20 +19,30 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
+/// Every light, and every screen.
+const LOOKS: [Look; 3] = [
+    Look { width: 1280, height: 1000, is_dark: false },
+    Look { width: 1280, height: 1000, is_dark: true },
+    Look { width: 390, height: 844, is_dark: false },
+];
+
 /// Looks at a report in every light and on every screen, and checks what has to be true of all of them.
 fn assert_shows(page: &Path, sections: &[&str], charts: u64) {
     let bytes = fs::metadata(page).unwrap().len();
     assert!(bytes < MOST_BYTES, "{}: {bytes} bytes", page.display());
-    for (scheme, size) in [(LIGHT, DESKTOP), (DARK, DESKTOP), (LIGHT, PHONE)] {
-        let Some(seen) = look(page, scheme, size) else { return };
-        let what = format!("{} {scheme} {size}: {seen}", page.display());
+    let Some(mut browser) = Browser::start() else { return };
+    for look in LOOKS {
+        browser.open(&format!("file://{}", page.display()), look);
+        browser.until("performance.getEntriesByName('first-contentful-paint').length > 0");
+        let seen = browser.evaluate(include_str!("probe.js"));
+        let what = format!("{} {look:?}: {seen}", page.display());
+        assert!(browser.errors.is_empty(), "{what}: {:?}", browser.errors);
         println!("{}: first chart after {} ms", page.display(), seen["milliseconds"]);
-        assert_eq!(seen["errors"], Value::Array(vec![]), "{what}");
         assert_eq!(seen["resources"], Value::Array(vec![]), "nothing is loaded: {what}");
         assert_eq!((&seen["charts"], &seen["empty"]), (&charts.into(), &0.into()), "{what}");
         assert_eq!(seen["overflow"], 0, "nothing is wider than the screen: {what}");
-        assert_eq!(seen["dark"], scheme == DARK, "{what}");
-        let paper = if scheme == DARK { "rgb(15, 19, 24)" } else { "rgb(255, 255, 255)" };
+        assert_eq!(seen["dark"], look.is_dark, "{what}");
+        let paper = if look.is_dark { "rgb(15, 19, 24)" } else { "rgb(255, 255, 255)" };
         assert_eq!(seen["paper"], paper, "{what}");
         assert!(seen["milliseconds"].as_f64().unwrap() < MOST_MILLISECONDS, "{what}");
         let found: Vec<&str> = seen["sections"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
