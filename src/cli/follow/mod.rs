@@ -118,7 +118,7 @@ impl Follow {
         interrupt.hold();
         let mut last = Instant::now();
         while !interrupt.is_asked() {
-            let mut next = batches.next().map_err(FollowError::from);
+            let mut next = batches.next_batch().map_err(FollowError::from);
             session.tell(batches.take_notices());
             if matches!(next, Ok(Next::Nothing))
                 && self.linger.is_some_and(|linger| last.elapsed() >= linger)

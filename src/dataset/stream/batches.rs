@@ -192,7 +192,7 @@ impl Batches {
     }
 
     /// The next batch, if it is there.
-    pub fn next(&mut self) -> Result<Next, StreamError> {
+    pub fn next_batch(&mut self) -> Result<Next, StreamError> {
         match &mut self.source {
             Source::Lines(gathering) => gathering.next(&mut self.guard, &mut self.notices),
             Source::Folder(folder) => folder.next(&mut self.guard, &mut self.notices),
@@ -307,7 +307,7 @@ mod tests {
         let mut batches = Batches::open(&Origin::Path(path), rule, false, true, done)?;
         let (mut counts, mut positions) = (Vec::new(), Vec::new());
         loop {
-            match batches.next()? {
+            match batches.next_batch()? {
                 Next::Batch(batch) => {
                     counts.push(batch.updates.len());
                     positions.push(batch.position);
