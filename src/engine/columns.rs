@@ -197,7 +197,7 @@ mod tests {
             let mut next = 0;
             for worker in 0..workers {
                 let columns = columns_of(worker, workers, cols);
-                assert!(columns.start == next && !columns.is_empty() && columns.start % LANES == 0);
+                assert!(columns.start == next && !columns.is_empty() && columns.start.is_multiple_of(LANES));
                 next = columns.end;
             }
             assert_eq!(next, cols);

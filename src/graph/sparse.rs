@@ -278,7 +278,8 @@ impl Sparse {
             let (outline, transposed) = (self.outline, OnceLock::new());
             return Sparse { cols: self.rows(), tiling, tiles: Vec::new(), outline, symmetric: false, transposed };
         }
-        let built = build(Transposed(self), tiling, self.rows(), STRIP_COLUMNS, Duplicates::Add);
+        let built =
+            build(Listed { matrix: self, is_turned: true }, tiling, self.rows(), STRIP_COLUMNS, Duplicates::Add);
         // Entries of a matrix are finite, in range and in different places, and no tile can have more of them than
         // the check of an equally large tile let pass; only a tile beyond 2³² entries is left.
         let built = built.unwrap_or_else(|error| panic!("transpose of a matrix: {error}"));
@@ -314,25 +315,31 @@ impl Sparse {
     }
 }
 
-/// The entries of a matrix with rows and columns exchanged.
-struct Transposed<'a>(&'a Sparse);
+/// The entries of a matrix, to be cut into other tiles: as they are, or with rows and columns exchanged.
+struct Listed<'a> {
+    matrix: &'a Sparse,
+    is_turned: bool,
+}
 
-impl Entries for Transposed<'_> {
+impl Entries for Listed<'_> {
     fn units(&self) -> usize {
-        self.0.tiling.count()
+        self.matrix.tiling.count()
     }
 
     fn size(&self) -> usize {
-        self.0.nonzeros()
+        self.matrix.nonzeros()
     }
 
     #[inline]
     fn visit(&self, units: Range<usize>, mut f: impl FnMut(u32, u32, f32)) {
-        self.0.for_each_of(units, |row, col, value| f(col as u32, row as u32, value));
+        match self.is_turned {
+            true => self.matrix.for_each_of(units, |row, col, value| f(col as u32, row as u32, value)),
+            false => self.matrix.for_each_of(units, |row, col, value| f(row as u32, col as u32, value)),
+        }
     }
 
     fn has_values(&self) -> bool {
-        self.0.is_weighted()
+        self.matrix.is_weighted()
     }
 }
 

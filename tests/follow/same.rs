@@ -6,9 +6,9 @@ use crate::world::{World, array, left_behind};
 
 /// The graph is the one that is read from the final list, and singular values agree as far as both are vouched for.
 #[test]
-fn following_ends_where_a_run_from_scratch_is() {
+fn following_ends_where_a_run_anew_is() {
     let world = World::new(300);
-    let scratch = world.from_scratch();
+    let scratch = world.anew();
     for arguments in [["--batch=7", "--embed=1"], ["--every=5", "--embed=4"], ["--batch=1000", "--embed=end"]] {
         let followed = world.follow(&[&["--updates=updates.txt"][..], &arguments[..]].concat());
         let out = world.path().join("out/mine");

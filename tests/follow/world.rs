@@ -138,7 +138,7 @@ impl World {
     }
 
     /// What a run on the edges after the stream gives.
-    pub fn from_scratch(&self) -> Value {
+    pub fn anew(&self) -> Value {
         write_edges(&self.path().join("after.txt"), &self.after);
         let nodes = self.after.keys().map(|edge| edge.1).max().unwrap();
         assert!(nodes >= 60, "some nodes are new");

@@ -148,7 +148,9 @@ impl Ledger {
             let answer = self.answers.recv().map_err(|_| gone()).and_then(|answer| answer);
             let Answer { changes, size } = answer.inspect_err(|_| {
                 // The others may wait for the one that failed for ever.
-                self.threads.take().map(std::mem::forget);
+                if let Some(threads) = self.threads.take() {
+                    std::mem::forget(threads);
+                }
             })?;
             self.size = self.size.and(size);
             all.edges.extend(changes.edges);

@@ -7,6 +7,8 @@ use crate::dataset::EdgeList;
 use crate::graph::{Graph, Import};
 
 type Edges = BTreeMap<(u32, u32), f32>;
+/// A word on an edge: a weight, or that it is gone.
+type Word = ((u32, u32), Option<f32>);
 
 fn graph(nodes: usize, edges: &Edges, directed: bool) -> Graph {
     let weights = edges.values().any(|&weight| weight != 1.0).then(|| edges.values().copied().collect());
@@ -18,15 +20,14 @@ fn called((from, to): (u32, u32), directed: bool) -> (u32, u32) {
     if directed { (from, to) } else { (from.min(to), from.max(to)) }
 }
 
-/// A word on an edge: a weight, or that it is gone.
-fn word(nodes: u32) -> impl Strategy<Value = ((u32, u32), Option<f32>)> {
+fn word(nodes: u32) -> impl Strategy<Value = Word> {
     let weight =
         prop_oneof![3 => Just(Some(1.0)), 1 => (1u32..9).prop_map(|weight| Some(weight as f32 / 4.0)), 2 => Just(None)];
     ((0..nodes, 0..nodes), weight)
 }
 
 /// Batches, the nodes of which become more.
-fn batches() -> impl Strategy<Value = Vec<Vec<((u32, u32), Option<f32>)>>> {
+fn batches() -> impl Strategy<Value = Vec<Vec<Word>>> {
     let batch = prop_oneof![word(90), word(90), word(300)];
     prop::collection::vec(prop::collection::vec(batch, 0..80), 1..5)
 }
@@ -42,7 +43,7 @@ proptest! {
         batches in batches(),
     ) {
         let mut edges = Edges::new();
-        let put = |edges: &mut Edges, words: &[((u32, u32), Option<f32>)]| {
+        let put = |edges: &mut Edges, words: &[Word]| {
             for &(edge, weight) in words {
                 match weight {
                     Some(weight) => edges.insert(called(edge, directed), weight),

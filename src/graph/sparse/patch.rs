@@ -1,10 +1,9 @@
 //! A matrix of which some entries change.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::{STRIP_COLUMNS, Sparse, parallel};
-use crate::graph::build::{Duplicates, Entries, build};
+use super::{Listed, STRIP_COLUMNS, Sparse, parallel};
+use crate::graph::build::{Duplicates, build};
 use crate::graph::slot::Slot;
 use crate::graph::{GraphError, Tiling};
 use crate::kernel::tile::{Edit, Parts};
@@ -103,7 +102,7 @@ impl Sparse {
             self.tiles
                 .extend((known..tiling.count()).map(|number| Slot::Here(empty(tiling.range(number).len(), cols))));
         } else {
-            let built = build(Regrouped(self), tiling, cols, STRIP_COLUMNS, Duplicates::Add)?;
+            let built = build(Listed { matrix: self, is_turned: false }, tiling, cols, STRIP_COLUMNS, Duplicates::Add)?;
             self.tiles = built.tiles.into_iter().map(Slot::from).collect();
         }
         (self.tiling, self.cols) = (tiling, cols);
@@ -143,26 +142,4 @@ fn empty(height: usize, cols: usize) -> Tile {
     let starts = Array::from(vec![[0; 2]; cols.div_ceil(STRIP_COLUMNS).max(1) + 1]);
     let parts = Parts { starts, ..Parts::default() };
     Tile::new(height, cols, STRIP_COLUMNS, parts).unwrap_or_else(|error| unreachable!("a tile of nothing: {error}"))
-}
-
-/// The entries of a matrix, to be cut into other tiles.
-struct Regrouped<'a>(&'a Sparse);
-
-impl Entries for Regrouped<'_> {
-    fn units(&self) -> usize {
-        self.0.tiling.count()
-    }
-
-    fn size(&self) -> usize {
-        self.0.nonzeros()
-    }
-
-    #[inline]
-    fn visit(&self, units: Range<usize>, mut f: impl FnMut(u32, u32, f32)) {
-        self.0.for_each_of(units, |row, col, value| f(row as u32, col as u32, value));
-    }
-
-    fn has_values(&self) -> bool {
-        self.0.is_weighted()
-    }
 }

@@ -10,6 +10,7 @@ use crate::model::embedding::{Normalize, Walks};
 use crate::svd;
 
 type Edges = BTreeMap<(u32, u32), f32>;
+type Batch = Vec<((u32, u32), Operation)>;
 
 fn options(rank: usize, normalize: Normalize) -> Options {
     let svd = svd::Options { tolerance: Some(0.01), iterations: 60, ..svd::Options::of_rank(rank) };
@@ -34,8 +35,7 @@ fn community(first: u32, nodes: u32, seed: u64) -> Edges {
 fn rows_far_from_a_change_stay_in_place() {
     let (one, other) = (community(0, 150, 1), community(150, 150, 2));
     let edges: Edges = one.into_iter().chain(other).collect();
-    let changed: Vec<((u32, u32), Operation)> =
-        community(150, 150, 3).into_keys().take(20).map(|edge| (edge, Operation::Add(1.0))).collect();
+    let changed: Batch = community(150, 150, 3).into_keys().take(20).map(|edge| (edge, Operation::Add(1.0))).collect();
     let mut all = Vec::new();
     for workers in 1..=3 {
         let cluster = Cluster::threads(workers);
@@ -80,7 +80,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![3 => Just(Operation::Add(1.0)), 1 => Just(Operation::Weigh(2.5)), 2 => Just(Operation::Remove)]
 }
 
-fn batches() -> impl Strategy<Value = Vec<Vec<((u32, u32), Operation)>>> {
+fn batches() -> impl Strategy<Value = Vec<Batch>> {
     prop::collection::vec(prop::collection::vec(((0u32..130, 0u32..130), operation()), 0..60), 1..4)
 }
 

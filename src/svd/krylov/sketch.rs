@@ -28,8 +28,9 @@ impl Sketch {
         blocks: &[Shard],
         block: &Shard,
     ) -> Result<f64, SvdError> {
-        for number in self.blocks.max(1)..blocks.len() - 1 {
-            self.add(session, &blocks[number])?;
+        let last = blocks.len().saturating_sub(1);
+        for (number, middle) in blocks.iter().enumerate().take(last).skip(self.blocks.max(1)) {
+            self.add(session, middle)?;
             self.blocks = number + 1;
         }
         let Some(combinations) = &self.combinations else { return Ok(0.0) };
