@@ -202,7 +202,7 @@ impl Run {
         Self(command.spawn().unwrap())
     }
 
-    /// Waits for its end, for a minute at most: how it ended, stderr and stdout.
+    /// Waits for its end, for a minute at most: how it ended, what stands on stderr beside progress, and stdout.
     pub fn end(mut self) -> (ExitStatus, String, String) {
         drop(self.0.stdin.take());
         let [mut said, mut printed] = [String::new(), String::new()];
@@ -213,7 +213,7 @@ impl Run {
             within_a_minute("still running", || self.0.try_wait().unwrap().is_some());
         });
         let status = self.0.wait().unwrap();
-        (status, said, printed)
+        (status, crate::support::said(&said), printed)
     }
 
     pub fn signal(&self, name: &str) {

@@ -146,8 +146,10 @@ impl Log {
         while let Some(end) = memchr::memchr(b'\n', rest) {
             line += 1;
             let Some((sum, text)) = check(&rest[..end], chain) else {
-                // Only what was being written when the run ended may be half there.
-                match end + 1 == rest.len() {
+                // Only what was being written when the run ended may be half there. Its length tells it from two records whose
+                // line feed is damaged.
+                let is_last = end + 1 == rest.len() && length(&rest[..end]).is_none_or(|length| length >= end);
+                match is_last {
                     true => break,
                     false => return Err(LogError::Damaged { path: path.to_owned(), line }),
                 }
@@ -188,7 +190,7 @@ impl Log {
         let failed = |source| LogError::Io { path: self.path.clone(), source };
         let text = serde_json::to_string(record).map_err(|error| failed(error.into()))?;
         let sum = chained(self.chain, text.as_bytes());
-        let line = format!("{sum:08x} {text}\n");
+        let line = format!("{sum:08x} {:08x} {text}\n", text.len());
         self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(failed)?;
         self.chain = sum;
         Ok(())
@@ -202,11 +204,24 @@ fn chained(chain: u32, text: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// The checksum and the text of a record, if one fits the other.
+/// Bytes before the text of a record: two numbers, each with a blank behind it.
+const BEFORE: usize = 18;
+
+/// A number of a record, by its place.
+fn number(line: &[u8], place: usize) -> Option<u32> {
+    let digits = line.get(place..place + 8).filter(|_| line.get(place + 8) == Some(&b' '))?;
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// How long a record says that it is, without its line feed.
+fn length(line: &[u8]) -> Option<usize> {
+    Some(BEFORE + number(line, 9)? as usize)
+}
+
+/// The checksum and the text of a record, if both its numbers fit.
 fn check(line: &[u8], chain: u32) -> Option<(u32, &[u8])> {
-    let (sum, text) = (line.get(..8)?, line.get(9..)?);
-    let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?, 16).ok()?;
-    (line[8] == b' ' && chained(chain, text) == sum).then_some((sum, text))
+    let (sum, text) = (number(line, 0)?, line.get(BEFORE..)?);
+    (length(line) == Some(line.len()) && chained(chain, text) == sum).then_some((sum, text))
 }
 
 fn read<T: DeserializeOwned>(text: &[u8]) -> Option<T> {

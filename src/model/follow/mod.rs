@@ -47,8 +47,9 @@ pub struct Follower {
     found: Option<Embedding>,
     /// Turned onto the one before: what a user sees, and what the next one starts from.
     shown: Option<Embedding>,
-    /// How far the last embedding moved every row.
+    /// How far the last embedding moved every row, and how many of them were there before.
     distances: Vec<f32>,
+    known: usize,
     /// Rows that have changed since the last embedding.
     touched: BTreeSet<u32>,
 }
@@ -68,8 +69,8 @@ impl Follower {
     /// Takes a graph; nothing is embedded yet.
     pub fn new(graph: Graph, is_directed: bool, options: Options, cluster: Cluster) -> Result<Self, ModelError> {
         let ledger = Ledger::new(&graph.adjacency, is_directed, cluster.workers)?;
-        let (found, shown, distances, touched) = (None, None, Vec::new(), BTreeSet::new());
-        Ok(Self { graph, ledger, is_directed, options, cluster, found, shown, distances, touched })
+        let (found, shown, distances, known, touched) = (None, None, Vec::new(), 0, BTreeSet::new());
+        Ok(Self { graph, ledger, is_directed, options, cluster, found, shown, distances, known, touched })
     }
 
     /// Goes on from an embedding of the graph as it is.
@@ -109,6 +110,7 @@ impl Follower {
             None => embedding.clone(),
             Some(before) => align(embedding.clone(), before),
         };
+        self.known = self.shown.as_ref().map_or(0, |before| before.nodes);
         self.distances = self.shown.as_ref().map_or(Vec::new(), |before| distances(&shown, before));
         self.touched.clear();
         self.found = Some(embedding);
@@ -131,10 +133,10 @@ impl Follower {
     }
 
     /// The rows that the last embedding moved by more than this, and how far: as a part of the mean length of a row. Rows that
-    /// were not there before have come all the way.
+    /// were not there before have come all the way, and are always among them.
     pub fn moved(&self, more_than: f32) -> Vec<(u32, f32)> {
         let rows = self.distances.iter().enumerate();
-        rows.filter(|(_, distance)| **distance > more_than).map(|(row, distance)| (row as u32, *distance)).collect()
+        rows.filter(|(row, distance)| **distance > more_than || *row >= self.known).map(|(row, distance)| (row as u32, *distance)).collect()
     }
 
     /// How much is kept of the edges.

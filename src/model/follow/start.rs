@@ -8,10 +8,10 @@ use crate::matrix::Dense;
 use crate::model::embedding::{Embedding, Normalize, Options};
 use crate::svd::Start;
 
-/// Columns that look for what is new, for so many triplets.
+/// Columns that look for what is new, one for so many triplets.
 const TRIPLETS_A_COLUMN: usize = 8;
-/// The most of them.
-const MOST_COLUMNS: usize = 8;
+/// The least and the most of them.
+const COLUMNS: (usize, usize) = (4, 8);
 /// Times that the rows of new nodes are made of those of their neighbours, which may be new themselves.
 const SWEEPS: usize = 2;
 /// Rows that tell how vectors follow from those of neighbours, in all.
@@ -30,7 +30,7 @@ struct Spread<'a> {
 /// that were touched. Directions that a change has brought lie there.
 pub(super) fn from(found: &Embedding, graph: &Graph, options: &Options, touched: &[u32]) -> Option<Start> {
     let Start { left, right } = found.start()?;
-    let columns = (found.rank / TRIPLETS_A_COLUMN).clamp(1, MOST_COLUMNS);
+    let columns = (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1);
     let columns = columns.min(touched.len()).min(graph.nodes().saturating_sub(found.rank));
     let transposed = graph.adjacency.transposed();
     let (own, other): (f32, f32) = match options.normalize {

@@ -70,6 +70,8 @@ struct Refining<'a> {
     left: Side,
     /// Vᵀ·Mᵀ·U
     table: Table,
+    /// Triplets beyond the rank that are looked at: those that columns beyond it began with.
+    beyond: usize,
     rounds: usize,
     operator_columns: usize,
     /// What was found on the way.
@@ -82,6 +84,7 @@ struct Numbers {
     right: SideNames,
     left: SideNames,
     table: Table,
+    beyond: usize,
     rounds: usize,
     operator_columns: usize,
     looks: Vec<Look>,
@@ -92,13 +95,14 @@ struct Measured {
     triplets: Triplets,
     /// (Mᵀu − σv)/σ of the wanted ones, one column each.
     residuals: Shard,
-    /// The products of those columns with each other.
+    /// The products of those columns with each other; zero for triplets that are not wanted.
     gram: Vec<f64>,
     /// The squares of both relative residuals together, of each.
     squares: Vec<f64>,
 }
 
 impl Measured {
+    /// The worst residual.
     fn worst(&self) -> f64 {
         let larger = |worst: f64, square: &f64| if *square <= worst { worst } else { *square };
         self.squares.iter().fold(0.0, larger).sqrt()
@@ -124,11 +128,12 @@ impl<'a> Refining<'a> {
         right.push("right-0", first, images);
         let images = session.multiply(matrix.transposed, &onto)?;
         left.push("left-0", onto, images);
-        Ok(Some(Self { matrix, options, right, left, table, rounds: 0, operator_columns, looks: Vec::new() }))
+        let beyond = vectors.columns().saturating_sub(options.rank);
+        Ok(Some(Self { matrix, options, right, left, table, beyond, rounds: 0, operator_columns, looks: Vec::new() }))
     }
 
     fn resumed(prepared: &'a Prepared, numbers: Numbers, mut panels: Vec<Shard>) -> Option<Self> {
-        let Numbers { right, left, table, rounds, operator_columns, looks } = numbers;
+        let Numbers { right, left, table, beyond, rounds, operator_columns, looks } = numbers;
         let (right, left) = (right.with(&mut panels)?, left.with(&mut panels)?);
         ((table.rows(), table.columns()) == (right.columns(), left.columns()) && panels.is_empty()).then(|| Self {
             matrix: prepared.tall(),
@@ -136,6 +141,7 @@ impl<'a> Refining<'a> {
             right,
             left,
             table,
+            beyond,
             rounds,
             operator_columns,
             looks,
@@ -148,6 +154,7 @@ impl<'a> Refining<'a> {
                 right: self.right.names(),
                 left: self.left.names(),
                 table: self.table.clone(),
+                beyond: self.beyond,
                 rounds: self.rounds,
                 operator_columns: self.operator_columns,
                 looks: self.looks.clone(),
@@ -198,7 +205,7 @@ impl<'a> Refining<'a> {
 
     /// The triplets, and both residuals of those that are wanted. All of it is made of images that are there already.
     fn measure(&self, session: &mut Session<'_>) -> Result<Measured, SvdError> {
-        let triplets = self.table.decompose(self.options.rank)?;
+        let triplets = self.table.decompose(self.options.rank + self.beyond)?;
         let count = triplets.values.len();
         let inverse: Vec<f64> = triplets.values.iter().map(|value| value.recip()).collect();
         let residual = |session: &mut Session<'_>, side: &Side, rotation: &[f64], other: &Side, of_other: &[f64]| {
@@ -211,10 +218,23 @@ impl<'a> Refining<'a> {
         };
         let of_left = residual(session, &self.right, &triplets.right, &self.left, &triplets.left)?;
         let residuals = residual(session, &self.left, &triplets.left, &self.right, &triplets.right)?;
-        let (others, gram) = (session.gram(&of_left)?, session.gram(&residuals)?);
+        let (others, mut gram) = (session.gram(&of_left)?, session.gram(&residuals)?);
         let diagonal = |gram: &[f64]| gram.iter().step_by(count + 1).copied().collect::<Vec<_>>();
-        let squares = diagonal(&gram).iter().zip(diagonal(&others)).map(|(a, b)| a + b).collect();
+        let mut squares: Vec<f64> = diagonal(&gram).iter().zip(diagonal(&others)).map(|(a, b)| a + b).collect();
+        for place in self.options.rank..count {
+            if !self.may_belong(&triplets.values, place, squares[place]) {
+                squares[place] = 0.0;
+                gram[place * count..(place + 1) * count].fill(0.0);
+                gram.iter_mut().skip(place).step_by(count).for_each(|entry| *entry = 0.0);
+            }
+        }
         Ok(Measured { triplets, residuals, gram, squares })
+    }
+
+    /// Whether a triplet beyond the wanted ones may turn out to be larger than the last of them: its singular value is at
+    /// least what was found, and more the further it is from solving its equation.
+    fn may_belong(&self, values: &[f64], place: usize, square: f64) -> bool {
+        values[place] * (1.0 + square.sqrt() / 2.0) > values[self.options.rank - 1]
     }
 
     /// The directions of the residuals that count, orthonormal and to V.
