@@ -40,12 +40,12 @@
 //! |---|---|
 //! | [`kernel`] | arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only room with `unsafe` and SIMD |
 //! | [`dataset`] | where data comes from |
-//! | [`graph`] | edges become tiles: compressed sparse rows, cut into column strips |
+//! | [`graph`] | edges become tiles: compressed sparse rows, cut into column strips, and patched where edges change |
 //! | [`matrix`] | the symbolic matrix: leaves, operators, shapes, the text form |
 //! | [`plan`] | the program that multiplies by M and by Mᵀ, or forms it, and what that costs |
-//! | [`engine`] | timely workers, the dataflow compiled from a program, collectives, checkpoints. The only room that knows timely |
-//! | [`svd`] | subspace iteration, the Gram matrix of a short side, orthonormalisation, least squares, the certificate |
-//! | [`model`] | what the SVD is for: embeddings, classifiers |
+//! | [`engine`] | timely workers, the dataflow compiled from a program, collectives, checkpoints, the ledger of edges that change. The only room that knows timely |
+//! | [`svd`] | block Krylov and subspace iteration, the Gram matrix of a short side, warm starts, orthonormalisation, least squares, the certificate |
+//! | [`model`] | what the SVD is for: embeddings, classifiers, what follows a graph that changes |
 //! | [`finetune`] | what gradients finish: the spectral kernel, the Split-ReLU network, neighbour sampling, Adam |
 //! | [`evaluate`] | ROC-AUC, average precision, Hits@K, accuracy |
 //! | [`config`], [`cli`], [`report`] | everything a person writes or sees. Nothing else prints |

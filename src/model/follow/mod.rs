@@ -136,7 +136,9 @@ impl Follower {
     /// were not there before have come all the way, and are always among them.
     pub fn moved(&self, more_than: f32) -> Vec<(u32, f32)> {
         let rows = self.distances.iter().enumerate();
-        rows.filter(|(row, distance)| **distance > more_than || *row >= self.known).map(|(row, distance)| (row as u32, *distance)).collect()
+        rows.filter(|(row, distance)| **distance > more_than || *row >= self.known)
+            .map(|(row, distance)| (row as u32, *distance))
+            .collect()
     }
 
     /// How much is kept of the edges.
