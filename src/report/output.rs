@@ -128,6 +128,7 @@ impl Folder {
         let refused = |source| OutputError::Folder { path: path.to_owned(), source };
         fs::create_dir_all(path).map_err(refused)?;
         temporary(path).and_then(NamedTempFile::close).map_err(refused)?;
+        remove_leftovers(path);
         for name in known_names() {
             let path = path.join(name);
             if path.is_dir() {
@@ -263,10 +264,23 @@ impl Staged {
     }
 }
 
+/// How the names of temporary files begin and end.
+const TEMPORARY: (&str, &str) = (".isvd-", ".tmp");
+
+/// Removes what a run left that was killed while it wrote its results. What cannot be removed is in nobody's way.
+fn remove_leftovers(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A temporary file for everyone to read, as far as the user's mask allows; by default only the owner could.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".isvd-").suffix(".tmp");
+    builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

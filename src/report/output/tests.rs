@@ -98,3 +98,13 @@ fn others_may_read_the_results() {
     let mode = |name| fs::metadata(temporary.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode(METRICS), mode("ordinary"));
 }
+
+/// Catches files that a killed run leaves for ever.
+#[test]
+fn what_a_killed_run_was_writing_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = [".isvd-aB3dE9.tmp", ".isvd-notes", "mine.tmp"];
+    names.iter().for_each(|name| fs::write(folder.path().join(name), "half").unwrap());
+    Folder::prepare(folder.path()).unwrap();
+    assert_eq!(names.map(|name| folder.path().join(name).exists()), [false, true, true]);
+}
