@@ -137,6 +137,7 @@ impl Runner<'_> {
         follower.apply(graph.nodes(), &added).map_err(failed)?;
         let bar = Bar::new(UPDATE, self.request.voice);
         follower.embed(self.request.watch(bar.callback())).map_err(failed)?;
+        bar.done("");
         let embedding = trusted(follower.into_embedding().unwrap_or_else(|| before.clone()))?;
         let weights = embedding.power_weights(power);
         self.record(UPDATE, start, &embedding, &weights, None, None)?;
