@@ -63,13 +63,12 @@ impl Request {
     pub(super) fn identity(&self, dataset: &Dataset) -> Identity {
         let settings = self.experiment.settings.iter().filter(|(key, _)| !key.starts_with(MEASURED));
         let mut identity: Identity = settings.map(|(key, value)| (key.clone(), value.clone())).collect();
-        let instructions = if Simd::best().is_fast() { "AVX2" } else { "portable" };
         let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.len());
         identity.extend([
             ("seed".to_owned(), self.experiment.seed.to_string()),
             ("the program".to_owned(), format!("version {}", env!("CARGO_PKG_VERSION"))),
             ("the data".to_owned(), format!("{nodes} nodes and {edges} edges ({:08x})", dataset.checksum())),
-            ("the instruction set".to_owned(), instructions.to_owned()),
+            ("the instruction set".to_owned(), Simd::best().name().to_owned()),
         ]);
         identity
     }

@@ -96,9 +96,12 @@ fn memory_finding() -> Finding {
 }
 
 fn instructions() -> Finding {
-    match Simd::best().is_fast() {
-        true => Finding::good("instruction set", "AVX2 and FMA"),
-        false => Finding::good("instruction set", "portable: this machine lacks AVX2 and FMA, so runs are slower"),
+    match (Simd::best().is_fast(), Simd::best().is_wide()) {
+        (_, true) => Finding::good("instruction set", "AVX-512"),
+        (true, false) => Finding::good("instruction set", "AVX2 and FMA"),
+        (false, false) => {
+            Finding::good("instruction set", "portable: this machine lacks AVX2 and FMA, so runs are slower")
+        }
     }
 }
 

@@ -86,6 +86,7 @@ impl Solo {
             layouts: Layouts::new([&**program], 1),
             pool: context.pool.clone(),
             scratch: RefCell::default(),
+            ladders: RefCell::default(),
             dense_scratch: RefCell::default(),
             joined: RefCell::default(),
             seconds: RefCell::default(),

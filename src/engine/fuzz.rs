@@ -74,7 +74,8 @@ fn example_parcel(draw: &mut Draw<'_>) -> Vec<u8> {
             let combine = [Combine::Sum, Combine::Peak, Combine::Triangle(cols)][draw(3)];
             let (length, first) = (cols * cols, draw(tiles + 1));
             let run = first..first + draw(tiles - first + 1);
-            let nodes = Tree::of_run(tiles, run, combine, |tile| vec![tile as f64 * 0.7; length]).into_nodes();
+            let nodes =
+                Tree::of_run(tiles, run, combine, length, |tile, values| values.fill(tile as f64 * 0.7)).into_nodes();
             Payload::Partial(Partial { combine, tiles, length, cols, nodes }.into())
         }
         _ => Payload::Failure(EngineError::Stopped { worker: draw(99), message: "„so“".repeat(draw(9)) }.into()),

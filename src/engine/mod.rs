@@ -31,6 +31,7 @@ mod error;
 mod exchange;
 #[doc(hidden)]
 pub mod fuzz;
+mod ladders;
 mod ledger;
 #[cfg(test)]
 mod local_mesh;

@@ -79,6 +79,7 @@ impl<'a> Session<'a> {
             layouts,
             pool: Rc::default(),
             scratch: RefCell::default(),
+            ladders: RefCell::default(),
             dense_scratch: RefCell::default(),
             joined: RefCell::default(),
             seconds: RefCell::default(),
@@ -242,15 +243,11 @@ impl<'a> Session<'a> {
         &mut self,
         count: usize,
         length: usize,
-        mut of_piece: impl FnMut(usize, &mut [f64]),
+        of_piece: impl FnMut(usize, &mut [f64]),
     ) -> Result<Vec<f64>, EngineError> {
         let (worker, workers) = (self.worker(), self.workers());
         let own = worker * count / workers..(worker + 1) * count / workers;
-        let tree = Tree::of_run(count, own, Combine::Sum, |piece| {
-            let mut values = vec![0.0; length];
-            of_piece(piece, &mut values);
-            values
-        });
+        let tree = Tree::of_run(count, own, Combine::Sum, length, of_piece);
         let partial = Partial { combine: Combine::Sum, tiles: count, length, cols: length, nodes: tree.into_nodes() };
         self.reduce(partial, "a sum")
     }

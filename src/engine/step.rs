@@ -6,13 +6,15 @@ use std::rc::Rc;
 
 use super::cluster::Travel;
 use super::error::EngineError;
+use super::ladders::Ladders;
 use super::multiply::{Add, Rows, Scaling, Scratch, multiply_tiles};
 use super::parcel::{Partial, Payload, Reduced, Whole};
 use super::shard::{Pool, Shard};
 use super::stored::{load, stored_rows};
 use super::tree::{Combine, Tree};
 use crate::kernel::panel::{Panel, PanelMut, stride};
-use crate::kernel::{Buffer, columns, elementwise, gemm};
+use crate::kernel::spmm::{Factors, Ladder, Start};
+use crate::kernel::{Buffer, Simd, columns, elementwise, gemm};
 use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, Piece, Side, Step, Term, Value};
 
 /// What the steps of a worker share.
@@ -24,6 +26,7 @@ pub(super) struct Context {
     pub(super) layouts: Layouts,
     pub(super) pool: Rc<RefCell<Pool>>,
     pub(super) scratch: RefCell<Scratch>,
+    pub(super) ladders: RefCell<Ladders>,
     pub(super) dense_scratch: RefCell<gemm::Scratch>,
     /// A panel that several workers have parts of.
     pub(super) joined: RefCell<Buffer>,
@@ -77,10 +80,8 @@ impl Context {
     ) -> Partial {
         let layout = self.layouts.get(rows);
         let tiles = layout.tiling().count();
-        let tree = Tree::of_run(tiles, layout.tiles(self.worker), combine, |tile| {
-            let mut values = vec![0.0; length];
-            of_tile(layout.tiling().range(tile), &mut values);
-            values
+        let tree = Tree::of_run(tiles, layout.tiles(self.worker), combine, length, |tile, values| {
+            of_tile(layout.tiling().range(tile), values);
         });
         Partial { combine, tiles, length, cols, nodes: tree.into_nodes() }
     }
@@ -166,6 +167,7 @@ pub(super) fn compute(
         Action::Sparse { matrix, right, input, epilogue, .. } => {
             let x = inputs.whole(*input);
             context.shard(step.rows, x.cols, |layout, y| {
+                let tiles = layout.tiles(context.worker);
                 let scaling =
                     Scaling { alpha: epilogue.alpha as f32, left: values(&epilogue.left), right: values(right) };
                 let add = epilogue.add.as_ref().map(|add| Add {
@@ -173,8 +175,17 @@ pub(super) fn compute(
                     diagonal: values(&add.diagonal),
                     panel: inputs.shard(add.value).panel().data(),
                 });
-                let tiles = layout.tiles(context.worker);
-                multiply_tiles(matrix, tiles, &x.rows(), scaling, add, y, &mut context.scratch.borrow_mut());
+                let ladder = context.ladders.borrow_mut().find(matrix, &tiles, x.cols);
+                match ladder {
+                    Some(ladder) => {
+                        let (rows, joined) = (x.rows(), &mut *context.joined.borrow_mut());
+                        let x = Panel::new(x.total_rows, x.cols, together(&rows, joined));
+                        climb(&ladder, x, scaling, add, (layout.rows(context.worker), y));
+                    }
+                    None => {
+                        multiply_tiles(matrix, tiles, &x.rows(), scaling, add, y, &mut context.scratch.borrow_mut());
+                    }
+                }
                 Ok(())
             })?
         }
@@ -235,11 +246,12 @@ pub(super) fn compute(
         }
         Action::RankOne { input, epilogue } => {
             let sums = inputs.reduced(*input);
-            context.shard_by_tiles(step.rows, sums.cols, |rows, mut out| {
-                for row in 0..rows.len() {
-                    write_row(&sums.values, &mut out, row);
-                }
-                finish(epilogue, &inputs, rows, out);
+            let mut row = vec![0.0; stride(sums.cols)];
+            row.iter_mut().zip(&sums.values).for_each(|(row, &sum)| *row = sum as f32);
+            context.shard_by_tiles(step.rows, sums.cols, |rows, out| {
+                let left = values(&epilogue.left).map(|values| of_rows(values, &rows));
+                let add = epilogue.add.as_ref().map(|add| kernel_term(add, &inputs, &rows));
+                elementwise::repeat_and_add(&row, epilogue.alpha as f32, left, add, out);
                 Ok(())
             })?
         }
@@ -283,6 +295,31 @@ fn kernel_term<'a>(term: &'a Term, inputs: &Inputs<'a>, rows: &Range<usize>) -> 
         diagonal: values(&term.diagonal).map(|values| &values[rows.clone()]),
         panel: inputs.shard(term.value).panel_of(rows.clone()),
     }
+}
+
+fn of_rows<'a>(values: &'a [f32], rows: &Range<usize>) -> &'a [f32] {
+    &values[rows.clone()]
+}
+
+/// A product by a ladder of this worker's rows.
+fn climb(
+    ladder: &Ladder,
+    x: Panel<'_>,
+    scaling: Scaling<'_>,
+    add: Option<Add<'_>>,
+    (own, y): (Range<usize>, &mut [f32]),
+) {
+    let start = match add {
+        None => Start::Zero,
+        Some(Add { beta, diagonal, panel }) => Start::Add {
+            beta,
+            diagonal: diagonal.map(|values| of_rows(values, &own)),
+            panel: Panel::new(own.len(), x.cols(), panel),
+        },
+    };
+    let Scaling { alpha, left, right } = scaling;
+    let factors = Factors { alpha, left: left.map(|values| of_rows(values, &own)), right };
+    ladder.multiply(Simd::best(), x, &factors, start, PanelMut::new(own.len(), x.cols(), y));
 }
 
 /// `out ← alpha · left · out + add`, for the rows of one tile.

@@ -54,12 +54,14 @@ pub(super) struct Tree<'a> {
     tiles: usize,
     combine: Combine,
     nodes: BTreeMap<(u32, usize), Cow<'a, [f64]>>,
+    /// Room that nodes took which are combined by now, to use again.
+    spare: Vec<Vec<f64>>,
 }
 
 impl<'a> Tree<'a> {
     /// A tree over so many tiles, still empty.
     pub(super) fn new(tiles: usize, combine: Combine) -> Self {
-        Self { tiles, combine, nodes: BTreeMap::new() }
+        Self { tiles, combine, nodes: BTreeMap::new(), spare: Vec::new() }
     }
 
     fn top(&self) -> u32 {
@@ -84,6 +86,9 @@ impl<'a> Tree<'a> {
                 let Some(other) = self.nodes.remove(&(level, sibling)) else { break };
                 let (left, right) = if sibling < number { (other, values) } else { (values, other) };
                 values = self.combine.apply(left, &right).into();
+                if let Cow::Owned(right) = right {
+                    self.spare.push(right);
+                }
             }
             level += 1;
             number >>= 1;
@@ -103,16 +108,21 @@ impl<'a> Tree<'a> {
         self.nodes.is_empty().then(|| root.into_owned())
     }
 
-    /// Combines a run of tiles as far as they go.
+    /// Combines a run of tiles as far as they go: `of` fills in the `length` values of each, which are zero before.
     pub(super) fn of_run(
         tiles: usize,
         run: Range<usize>,
         combine: Combine,
-        mut of: impl FnMut(usize) -> Vec<f64>,
+        length: usize,
+        mut of: impl FnMut(usize, &mut [f64]),
     ) -> Self {
         let mut tree = Self::new(tiles, combine);
         for tile in run {
-            tree.insert(Node { level: 0, number: tile, values: of(tile) });
+            let mut values = tree.spare.pop().unwrap_or_default();
+            values.clear();
+            values.resize(length, 0.0);
+            of(tile, &mut values);
+            tree.insert(Node { level: 0, number: tile, values });
         }
         tree
     }
@@ -123,8 +133,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn value(tile: usize) -> Vec<f64> {
-        vec![(tile as f64 * 0.7).sin() * 10f64.powi((tile % 7) as i32 - 3), -(tile as f64)]
+    fn value(tile: usize, values: &mut [f64]) {
+        assert_eq!(values, [0.0; 2]);
+        values.copy_from_slice(&[(tile as f64 * 0.7).sin() * 10f64.powi((tile % 7) as i32 - 3), -(tile as f64)]);
     }
 
     proptest! {
@@ -132,7 +143,7 @@ mod tests {
         #[test]
         fn the_root_does_not_depend_on_who_had_what(tiles in 1usize..200, mut cuts in prop::collection::vec(0usize..200, 0..6), turn in 0usize..6) {
             for combine in [Combine::Sum, Combine::Peak] {
-                let alone = Tree::of_run(tiles, 0..tiles, combine, value).into_root().unwrap();
+                let alone = Tree::of_run(tiles, 0..tiles, combine, 2, value).into_root().unwrap();
                 cuts.iter_mut().for_each(|cut| *cut = (*cut).min(tiles));
                 cuts.sort_unstable();
                 let bounds: Vec<usize> = [0].into_iter().chain(cuts.iter().copied()).chain([tiles]).collect();
@@ -141,7 +152,7 @@ mod tests {
                 runs.rotate_left(turn);
                 let mut sent = Vec::new();
                 for run in runs {
-                    let nodes = Tree::of_run(tiles, run, combine, value).into_nodes();
+                    let nodes = Tree::of_run(tiles, run, combine, 2, value).into_nodes();
                     sent.push(nodes);
                 }
                 let mut all = Tree::new(tiles, combine);
@@ -153,15 +164,15 @@ mod tests {
 
     #[test]
     fn a_missing_tile_leaves_no_root() {
-        let mut tree = Tree::of_run(5, 0..3, Combine::Sum, value);
-        tree.insert(Node { level: 0, number: 4, values: value(4) });
+        let mut tree = Tree::of_run(5, 0..3, Combine::Sum, 2, value);
+        tree.insert(Node { level: 0, number: 4, values: vec![1.0; 2] });
         assert_eq!(tree.into_root(), None);
         assert_eq!(Tree::new(0, Combine::Sum).into_root(), None);
     }
 
     #[test]
     fn a_sum_is_the_sum() {
-        let root = Tree::of_run(100, 0..100, Combine::Sum, |tile| vec![tile as f64]).into_root();
+        let root = Tree::of_run(100, 0..100, Combine::Sum, 1, |tile, values| values[0] = tile as f64).into_root();
         assert_eq!(root, Some(vec![4950.0]));
     }
 }

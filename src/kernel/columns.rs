@@ -1,13 +1,29 @@
 //! Sums and peaks of the columns of a panel, and distances between columns.
 
-use super::Panel;
+use super::simd::faster;
+use super::{LANES, Panel};
 
 /// `out[j]` = the sum of column `j`, in f64.
 ///
 /// # Panics
 /// If `out` is not as long as the panel is wide.
 pub fn column_sums(a: Panel, out: &mut [f64]) {
-    fold(a, out, |sum, x| sum + f64::from(x));
+    faster!(sums(a: Panel, out: &mut [f64]));
+}
+
+#[inline(always)]
+fn sums(a: Panel, out: &mut [f64]) {
+    assert_eq!(out.len(), a.cols(), "one number a column");
+    let stride = a.stride().max(1);
+    for (group, out) in out.chunks_mut(LANES).enumerate() {
+        // In registers: a sum that is written and soon read again waits.
+        let mut kept = [0.0; LANES];
+        for row in a.data().chunks_exact(stride) {
+            let entries = &row[group * LANES..(group + 1) * LANES];
+            kept.iter_mut().zip(entries).for_each(|(sum, &entry)| *sum += f64::from(entry));
+        }
+        out.copy_from_slice(&kept[..out.len()]);
+    }
 }
 
 /// `out[j]` = the entry of column `j` of largest magnitude, with its sign; the first one of equals, zero without rows.
@@ -25,6 +41,11 @@ pub fn column_peaks(a: Panel, out: &mut [f64]) {
 pub fn distance_squares(a: Panel, b: Panel, scale: &[f64], out: &mut [f64]) {
     assert_eq!((a.rows(), a.cols()), (b.rows(), b.cols()), "two panels of one shape");
     assert!(scale.len() == a.cols() && out.len() == a.cols(), "one number a column");
+    faster!(distances(a: Panel, b: Panel, scale: &[f64], out: &mut [f64]));
+}
+
+#[inline(always)]
+fn distances(a: Panel, b: Panel, scale: &[f64], out: &mut [f64]) {
     out.fill(0.0);
     for i in 0..a.rows() {
         for (((o, &s), &x), &y) in out.iter_mut().zip(scale).zip(a.row(i)).zip(b.row(i)) {
@@ -34,6 +55,7 @@ pub fn distance_squares(a: Panel, b: Panel, scale: &[f64], out: &mut [f64]) {
     }
 }
 
+#[inline(always)]
 fn fold<T: Copy + Default>(a: Panel, out: &mut [T], f: impl Fn(T, f32) -> T) {
     assert_eq!(out.len(), a.cols(), "one number a column");
     out.fill(T::default());

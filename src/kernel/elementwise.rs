@@ -1,6 +1,7 @@
 //! Linear combinations of panels, and the search for numbers that are none.
 
 use super::panel::LANES;
+use super::simd::faster;
 use super::{Panel, PanelMut};
 
 /// One term of a linear combination: `coefficient · diag(diagonal) · panel`.
@@ -31,6 +32,11 @@ pub fn combine(terms: &[Term], mut out: PanelMut) {
         out.data_mut().fill(0.0);
         return;
     };
+    faster!(combine_rows(first: &Term, others: &[Term], out: PanelMut));
+}
+
+#[inline(always)]
+fn combine_rows(first: &Term, others: &[Term], mut out: PanelMut) {
     let (rows, stride) = (out.rows(), out.stride());
     let factor = |term: &Term, row: usize| term.coefficient * term.diagonal.map_or(1.0, |d| d[row]);
     let mut factors = vec![0.0; others.len()];
@@ -57,10 +63,16 @@ pub fn combine(terms: &[Term], mut out: PanelMut) {
 ///
 /// # Panics
 /// If `left` is not as long as the panel is high, or the term has another shape.
-pub fn scale_and_add(alpha: f32, left: Option<&[f32]>, add: Option<Term>, mut out: PanelMut) {
+pub fn scale_and_add(alpha: f32, left: Option<&[f32]>, add: Option<Term>, out: PanelMut) {
     let (rows, stride) = (out.rows(), out.stride());
     assert!(left.is_none_or(|left| left.len() == rows), "one factor a row");
     assert!(add.is_none_or(|add| add.panel.rows() == rows && add.panel.stride() == stride), "a term of the same shape");
+    faster!(scale_rows(alpha: f32, left: Option<&[f32]>, add: Option<Term>, out: PanelMut));
+}
+
+#[inline(always)]
+fn scale_rows(alpha: f32, left: Option<&[f32]>, add: Option<Term>, mut out: PanelMut) {
+    let (rows, stride) = (out.rows(), out.stride());
     for i in 0..rows {
         let factor = alpha * left.map_or(1.0, |left| left[i]);
         let to = &mut out.data_mut()[i * stride..(i + 1) * stride];
@@ -70,6 +82,34 @@ pub fn scale_and_add(alpha: f32, left: Option<&[f32]>, add: Option<Term>, mut ou
                 let scale = coefficient * diagonal.map_or(1.0, |d| d[i]);
                 let from = &panel.data()[i * stride..(i + 1) * stride];
                 to.iter_mut().zip(from).for_each(|(t, f)| *t = factor * *t + scale * f);
+            }
+        }
+    }
+}
+
+/// Every row of `out` = `alpha · left · row` plus the added term; `row` is as wide as the panel is apart.
+///
+/// # Panics
+/// If the row has another width, `left` is not as long as the panel is high, or the term has another shape.
+pub fn repeat_and_add(row: &[f32], alpha: f32, left: Option<&[f32]>, add: Option<Term>, out: PanelMut) {
+    let (rows, stride) = (out.rows(), out.stride());
+    assert_eq!(row.len(), stride, "a row of the panel");
+    assert!(left.is_none_or(|left| left.len() == rows), "one factor a row");
+    assert!(add.is_none_or(|add| add.panel.rows() == rows && add.panel.stride() == stride), "a term of the same shape");
+    faster!(repeat_rows(row: &[f32], alpha: f32, left: Option<&[f32]>, add: Option<Term>, out: PanelMut));
+}
+
+#[inline(always)]
+fn repeat_rows(row: &[f32], alpha: f32, left: Option<&[f32]>, add: Option<Term>, mut out: PanelMut) {
+    let stride = out.stride().max(1);
+    for (i, to) in out.data_mut().chunks_exact_mut(stride).enumerate() {
+        let factor = alpha * left.map_or(1.0, |left| left[i]);
+        match add {
+            None => to.iter_mut().zip(row).for_each(|(t, r)| *t = factor * r),
+            Some(Term { coefficient, diagonal, panel }) => {
+                let scale = coefficient * diagonal.map_or(1.0, |d| d[i]);
+                let from = &panel.data()[i * stride..(i + 1) * stride];
+                to.iter_mut().zip(row).zip(from).for_each(|((t, r), f)| *t = factor * r + scale * f);
             }
         }
     }
@@ -132,6 +172,18 @@ mod tests {
         assert_eq!(out, panel_of(2, 3, |i, j| if i == 0 { j as f32 } else { (10 + j) as f32 }));
         scale_and_add(3.0, None, None, PanelMut::new(2, 3, &mut out));
         assert_eq!(out[0..3], [0.0, 3.0, 6.0]);
+    }
+
+    #[test]
+    fn a_row_is_repeated_and_added_to() {
+        let b = panel_of(2, 3, |i, j| (i + j) as f32);
+        let row = panel_of(1, 3, |_, j| j as f32 + 1.0);
+        let mut out = vec![f32::NAN; b.len()];
+        let add = Term { coefficient: -1.0, diagonal: Some(&[1.0, 0.0]), panel: Panel::new(2, 3, &b) };
+        repeat_and_add(&row, 2.0, Some(&[1.0, 0.5]), Some(add), PanelMut::new(2, 3, &mut out));
+        assert_eq!(out, panel_of(2, 3, |i, j| if i == 0 { j as f32 + 2.0 } else { j as f32 + 1.0 }));
+        repeat_and_add(&row, 3.0, None, None, PanelMut::new(2, 3, &mut out));
+        assert_eq!(out, panel_of(2, 3, |_, j| 3.0 * (j as f32 + 1.0)));
     }
 
     #[test]

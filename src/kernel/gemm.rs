@@ -2,6 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -134,9 +136,14 @@ struct Place {
 fn multiply_block(simd: Simd, a: &[f32], packed: &[f32], out: &mut [f32], place: &Place) {
     #[cfg(target_arch = "x86_64")]
     if simd.is_fast() {
-        // SAFETY: `simd` proves that AVX2 and FMA are there; `a` and `out` hold the same number of whole rows, `packed` no
+        // SAFETY: `simd` proves that the instructions are there; `a` and `out` hold the same number of whole rows, `packed` no
         // more rows than `a` has columns, and the block lies inside of the rows of `out`.
-        unsafe { avx2::multiply_block(a, packed, out, place) };
+        unsafe {
+            match simd.is_wide() {
+                true => avx512::multiply_block(a, packed, out, place),
+                false => avx2::multiply_block(a, packed, out, place),
+            }
+        }
         return;
     }
     let _ = simd;
@@ -228,7 +235,7 @@ mod tests {
             }
             let a = Panel::new(rows, depth, &a);
             let mut scratch = Scratch::default();
-            for simd in [Simd::best(), Simd::portable()] {
+            for simd in [Simd::best(), Simd::best().without_wide(), Simd::portable()] {
                 let mut out = vec![f32::NAN; rows * stride(cols)];
                 multiply_small_with(simd, a, &small, PanelMut::new(rows, cols, &mut out), &mut scratch);
                 for i in 0..rows {
@@ -246,7 +253,7 @@ mod tests {
         fn a_product_is_added_to_another(rows in 0usize..250, depth in 1usize..=40, cols in 1usize..=40) {
             let (a, b) = (panel(1, rows, depth), panel(2, rows, cols));
             let (a, small) = (Panel::new(rows, depth, &a), Small::new(&drawn(3, depth, cols), depth, cols));
-            for simd in [Simd::best(), Simd::portable()] {
+            for simd in [Simd::best(), Simd::best().without_wide(), Simd::portable()] {
                 let (mut alone, mut added) = (vec![f32::NAN; b.len()], b.clone());
                 multiply_packed_with(simd, a, &small, PanelMut::new(rows, cols, &mut alone), Onto::Nothing);
                 multiply_packed_with(simd, a, &small, PanelMut::new(rows, cols, &mut added), Onto::Result);
@@ -285,6 +292,22 @@ mod tests {
                     let sum: f64 = (0..rows).map(|i| f64::from(x[i * depth + k]) * f64::from(g.row(i)[j])).sum();
                     prop_assert!((sum - out[k * cols + j]).abs() < 1e-3);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn avx512_has_the_bits_of_avx2() {
+        for (rows, depth, cols) in [(77, 45, 51), (12, 16, 16), (13, 3, 8), (200, 17, 24)] {
+            let (a, b, small) = (panel(1, rows, depth), panel(2, rows, cols), drawn(3, depth, cols));
+            let (a, small) = (Panel::new(rows, depth, &a), Small::new(&small, depth, cols));
+            for onto in [Onto::Nothing, Onto::Result] {
+                let [wide, narrow] = [Simd::best(), Simd::best().without_wide()].map(|simd| {
+                    let mut out = b.clone();
+                    multiply_packed_with(simd, a, &small, PanelMut::new(rows, cols, &mut out), onto);
+                    out
+                });
+                assert_eq!(wide, narrow);
             }
         }
     }

@@ -6,6 +6,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod single;
 
 pub use single::{cross_gram_in_single, cross_gram_in_single_with};
@@ -149,6 +151,17 @@ fn multiply_block(
     assert!(columns.end <= left.width && columns.end * right.width <= sums.len() && left.rows == right.rows);
     assert!(left.rows * pitch(left.width) <= left.data.len() && right.rows * pitch(right.width) <= right.data.len());
     #[cfg(target_arch = "x86_64")]
+    if simd.is_wide() {
+        let mut j = from;
+        while j < right.width {
+            let pair = j + 2 * RIGHT <= right.width;
+            // SAFETY: `simd` proves that AVX-512 is there; the columns lie inside of the chunks and the sums.
+            unsafe { avx512::multiply(left, right, columns.clone(), (j, pair), sums) };
+            j += if pair { 2 * RIGHT } else { RIGHT };
+        }
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
     if simd.is_fast() {
         for j in (from..right.width).step_by(RIGHT) {
             // SAFETY: `simd` proves that AVX2 and FMA are there; the columns lie inside of the chunks and the sums.
@@ -202,7 +215,7 @@ mod tests {
             let (a, b) = (random_panel(1, rows, p), random_panel(2, rows, q));
             let (a, b) = (Panel::new(rows, p, &a), Panel::new(rows, q, &b));
             let mut scratch = Scratch::default();
-            for simd in [Simd::best(), Simd::portable()] {
+            for simd in [Simd::best(), Simd::best().without_wide(), Simd::portable()] {
                 let mut out = vec![f64::NAN; p * p];
                 gram_with(simd, a, &mut out, &mut scratch);
                 prop_assert!(close(&out, &obvious(a, a), rows));
@@ -214,6 +227,23 @@ mod tests {
                 let limit = 2e-5 * (rows as f64 + 1.0).sqrt();
                 prop_assert!(out.iter().zip(obvious(a, b)).all(|(sum, exact)| (sum - exact).abs() <= limit));
             }
+        }
+    }
+
+    #[test]
+    fn avx512_has_the_bits_of_avx2() {
+        for (rows, p, q) in [(300, 51, 40), (64, 16, 16), (65, 13, 8), (7, 1, 24)] {
+            let (a, b) = (random_panel(1, rows, p), random_panel(2, rows, q));
+            let (a, b) = (Panel::new(rows, p, &a), Panel::new(rows, q, &b));
+            let [wide, narrow] = [Simd::best(), Simd::best().without_wide()].map(|simd| {
+                let mut scratch = Scratch::default();
+                let mut out = [vec![0.0; p * p], vec![0.0; p * q], vec![0.0; p * q]];
+                gram_with(simd, a, &mut out[0], &mut scratch);
+                cross_gram_with(simd, a, b, &mut out[1], &mut scratch);
+                cross_gram_in_single_with(simd, a, b, &mut out[2], &mut scratch);
+                out
+            });
+            assert_eq!(wide, narrow);
         }
     }
 

@@ -2,10 +2,19 @@
 
 /// The instruction set chosen for a kernel call.
 ///
-/// Only [`Simd::best`] can yield the fast one, after asking the machine, so holding it proves that it is there.
+/// Only [`Simd::best`] and what is made of it can yield the fast ones, after asking the machine, so holding one proves that it
+/// is there. AVX2 and AVX-512 give the same bits: their kernels add in the same order, and round once where plain code rounds
+/// twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simd {
-    fast: bool,
+    level: Level,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Portable,
+    Avx2,
+    Avx512,
 }
 
 impl Simd {
@@ -14,21 +23,67 @@ impl Simd {
     pub fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            let fast = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            Simd { fast }
+            let is_fast = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let is_wide = is_fast && is_x86_feature_detected!("avx512f");
+            let level = match (is_fast, is_wide) {
+                (_, true) => Level::Avx512,
+                (true, false) => Level::Avx2,
+                (false, false) => Level::Portable,
+            };
+            Simd { level }
         }
         #[cfg(not(target_arch = "x86_64"))]
-        Simd { fast: false }
+        Simd::portable()
     }
 
     /// Plain code, as on a machine without AVX2.
     pub const fn portable() -> Self {
-        Simd { fast: false }
+        Simd { level: Level::Portable }
     }
 
-    /// Whether AVX2 and FMA are used.
+    /// The same without AVX-512.
+    pub fn without_wide(self) -> Self {
+        Simd { level: self.level.min(Level::Avx2) }
+    }
+
+    /// Whether AVX2 and FMA may be used.
     #[inline]
-    pub const fn is_fast(self) -> bool {
-        self.fast
+    pub fn is_fast(self) -> bool {
+        self.level >= Level::Avx2
+    }
+
+    /// Whether AVX-512 may be used.
+    #[inline]
+    pub fn is_wide(self) -> bool {
+        self.level == Level::Avx512
+    }
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self.level {
+            Level::Portable => "portable",
+            Level::Avx2 => "AVX2",
+            Level::Avx512 => "AVX-512",
+        }
     }
 }
+
+/// Calls an `#[inline(always)]` function, compiled for AVX2 where the machine has it. Nothing is written by hand there, and the
+/// compiler never fuses what is rounded twice, so the bits are the same.
+macro_rules! faster {
+    ($function:ident ( $($argument:ident : $kind:ty),* )) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2")]
+        fn with_avx2($($argument: $kind),*) {
+            $function($($argument),*)
+        }
+        #[cfg(target_arch = "x86_64")]
+        if $crate::kernel::Simd::best().is_fast() {
+            // SAFETY: the machine was asked for AVX2.
+            unsafe { with_avx2($($argument),*) };
+            return;
+        }
+        $function($($argument),*)
+    }};
+}
+pub(super) use faster;

@@ -6,11 +6,20 @@
 //!
 //! Diagonal matrices on both sides, a scalar and an added panel are part of the same pass. Columns of the panel never mix and
 //! the entries of a row are added in their order, so the blocks and instructions chosen do not show in the result, except
-//! that AVX2 rounds once where plain code rounds twice.
+//! that AVX2 and AVX-512 round once where plain code rounds twice.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod ladder;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod registers;
+#[cfg(target_arch = "x86_64")]
+mod vector;
+
+pub use ladder::Ladder;
 
 use std::ops::Range;
 
@@ -18,6 +27,9 @@ use super::{Cell, LANES, Panel, PanelMut, Simd};
 
 /// Widest block of columns that is summed in registers.
 pub const BLOCK: usize = 64;
+/// Entries of a panel that a nearby cache holds: its rows need not be fetched ahead, and asking for them takes a quarter of the
+/// time of a product with few columns.
+const NEAR: usize = 192 << 10;
 
 /// The factors of a product: `alpha · diag(left) · A · diag(right)`.
 #[derive(Clone, Copy, Debug)]
@@ -96,8 +108,15 @@ pub fn multiply_columns(
     let job = Job { cell, x: x.data(), factors, start, stride, first: columns.start };
     #[cfg(target_arch = "x86_64")]
     if simd.is_fast() {
-        // SAFETY: `simd` proves that AVX2 and FMA are there; the shapes were checked above, a tile's offsets when it was built.
-        unsafe { avx2::run(&job, columns.len() / LANES, y.data_mut()) };
+        let groups = columns.len() / LANES;
+        // SAFETY: `simd` proves that the instructions are there; the shapes were checked above, a tile's offsets when it was
+        // built.
+        unsafe {
+            match simd.is_wide() && groups > 1 {
+                true => avx512::run(&job, groups, y.data_mut()),
+                false => avx2::run(&job, groups, y.data_mut()),
+            }
+        }
         return;
     }
     let _ = simd;
@@ -113,6 +132,19 @@ struct Job<'a> {
     stride: usize,
     /// First column of the block.
     first: usize,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Job<'_> {
+    /// Whether the panel is in a nearby cache.
+    fn is_near(&self) -> bool {
+        self.x.len() <= NEAR
+    }
+
+    /// Whether what the result held does not matter.
+    fn overwrites(&self) -> bool {
+        !matches!(self.start, Start::Accumulate)
+    }
 }
 
 /// Runs `$body::<lane groups, values, right>` for run-time numbers.

@@ -41,8 +41,9 @@ fn add(simd: Simd, a: Panel, b: Panel, sums: &mut [f64]) {
         let rows = CHUNK.min(a.rows() - first);
         let left = &a.data()[first * from..(first + rows) * from];
         let right = &b.data()[first * width..(first + rows) * width];
-        for i in (0..a.cols()).step_by(LEFT) {
-            let count = LEFT.min(a.cols() - i);
+        let most = most_left(simd);
+        for i in (0..a.cols()).step_by(most) {
+            let count = most.min(a.cols() - i);
             let mut j = 0;
             while j < width {
                 let groups = if j + 2 * LANES <= width { 2 } else { 1 };
@@ -63,6 +64,11 @@ pub(super) struct Place {
     pub(super) j: usize,
 }
 
+/// Columns of the left factor whose sums are kept at a time. AVX-512 has twice as many registers, and each holds twice as much.
+fn most_left(simd: Simd) -> usize {
+    if simd.is_wide() { 2 * LEFT } else { LEFT }
+}
+
 fn multiply_block(
     simd: Simd,
     left: &[f32],
@@ -73,11 +79,22 @@ fn multiply_block(
 ) {
     let Place { rows, from, width, i, j } = *place;
     assert!(left.len() >= rows * from && right.len() >= rows * width && sums.len() >= (i + count) * width);
-    assert!(count <= LEFT && i + count <= from && (groups == 1 || groups == 2) && j + groups * LANES <= width);
+    assert!(
+        count <= most_left(simd) && i + count <= from && (groups == 1 || groups == 2) && j + groups * LANES <= width
+    );
+    #[cfg(target_arch = "x86_64")]
+    if simd.is_wide() && groups == 2 {
+        // SAFETY: `simd` proves that AVX-512 is there; the rows and the block were checked above.
+        unsafe { super::avx512::multiply_single(left, right, place, count, sums) };
+        return;
+    }
     #[cfg(target_arch = "x86_64")]
     if simd.is_fast() {
-        // SAFETY: `simd` proves that AVX2 and FMA are there; the rows and the block were checked above.
-        unsafe { super::avx2::multiply_single(left, right, place, (count, groups), sums) };
+        for first in (0..count).step_by(LEFT) {
+            let (place, count) = (Place { i: i + first, ..*place }, LEFT.min(count - first));
+            // SAFETY: `simd` proves that AVX2 and FMA are there; the rows and the block were checked above.
+            unsafe { super::avx2::multiply_single(left, right, &place, (count, groups), sums) };
+        }
         return;
     }
     let _ = simd;

@@ -44,7 +44,7 @@ proptest! {
     #[test]
     fn products_match_the_obvious_sum(
         height in 1usize..40, width in 1usize..60, cols in 1usize..=130, density in 0.0f64..0.5,
-        weighted: bool, left: bool, right: bool, start in 0..4, fast: bool,
+        weighted: bool, left: bool, right: bool, start in 0usize..4, fast: bool,
     ) {
         let (tile, dense) = random_tile(height, width, density, weighted);
         let panel = |stream, rows| panel_of(rows, cols, |i, j| normal(SEED, stream, i as u64, j as u32));
@@ -52,12 +52,7 @@ proptest! {
         let (l, r, d) = (vector(6, height), vector(7, width), vector(8, height));
         let factors = Factors { alpha: -1.5, left: left.then_some(&l), right: right.then_some(&r) };
         let z = Panel::new(height, cols, &z);
-        let start = match start {
-            0 => Start::Zero,
-            1 => Start::Accumulate,
-            2 => Start::Add { beta: 0.5, diagonal: None, panel: z },
-            _ => Start::Add { beta: 0.5, diagonal: Some(&d), panel: z },
-        };
+        let start = start_of(start, &d, z);
         let simd = if fast { Simd::best() } else { Simd::portable() };
         let accumulate = matches!(start, Start::Accumulate);
         let mut y = if accumulate { before.clone() } else { vec![f32::NAN; before.len()] };
@@ -113,45 +108,97 @@ fn bits_do_not_depend_on_blocks_or_alignment() {
     }
 }
 
-/// Cells whose rows all have entries go another way where a panel is as wide as the block.
-#[test]
-fn a_full_cell_has_the_bits_of_any_other() {
-    let (height, width, wide) = (40, 50, 72);
-    let columns: Vec<u16> =
-        (0..height).flat_map(|i| (0..=i % 7).map(move |j| ((i * 11 + j * 7) % width) as u16)).collect();
-    let counts: Vec<u16> = (0..height).map(|i| (i % 7 + 1) as u16).collect();
-    let parts = Parts {
-        starts: vec![[0, 0], [height as u32, columns.len() as u32]].into(),
-        rows: (0..height as u16).collect::<Vec<_>>().into(),
-        counts: counts.into(),
-        columns: columns.into(),
-        values: None,
-    };
-    let tile = Tile::new(height, width, width, parts).unwrap();
-    let panel = |stream, rows, cols| panel_of(rows, cols, |i, j| normal(SEED, stream, i as u64, j as u32));
-    let (l, d) = (vector(6, height), vector(8, height));
-    for case in 0..6 {
-        let multiply = |cols: usize, columns: Range<usize>| {
-            let (x, z) = (panel(3, width, cols), panel(4, height, cols));
-            let z = Panel::new(height, cols, &z);
-            let start = match case / 2 {
-                0 => Start::Zero,
-                1 => Start::Add { beta: 0.5, diagonal: None, panel: z },
-                _ => Start::Add { beta: 0.5, diagonal: Some(&d), panel: z },
-            };
-            let factors = Factors { alpha: -1.5, left: (case % 2 == 0).then_some(&l), right: None };
-            let mut y = vec![f32::NAN; height * stride(cols)];
-            let out = PanelMut::new(height, cols, &mut y);
-            multiply_columns(Simd::best(), tile.cell(0), Panel::new(width, cols, &x), &factors, start, out, columns);
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Registers twice as wide must not show: a cluster may have machines of both kinds.
+    #[test]
+    fn avx512_has_the_bits_of_avx2(
+        height in 1usize..40, width in 1usize..60, cols in 1usize..=130, density in 0.0f64..0.5,
+        weighted: bool, left: bool, right: bool, start in 0usize..4,
+    ) {
+        let (tile, _) = random_tile(height, width, density, weighted);
+        let panel = |stream, rows| panel_of(rows, cols, |i, j| normal(SEED, stream, i as u64, j as u32));
+        let (x, z) = (panel(3, width), panel(4, height));
+        let (l, r, d) = (vector(6, height), vector(7, width), vector(8, height));
+        let factors = Factors { alpha: -1.5, left: left.then_some(&l), right: right.then_some(&r) };
+        let z = Panel::new(height, cols, &z);
+        let start = start_of(start, &d, z);
+        let [wide, narrow] = [Simd::best(), Simd::best().without_wide()].map(|simd| {
+            let mut y = panel(5, height);
+            for columns in blocks(cols) {
+                let y = PanelMut::new(height, cols, &mut y);
+                multiply_columns(simd, tile.cell(0), Panel::new(width, cols, &x), &factors, start, y, columns);
+            }
             y
-        };
-        for cols in [8, 16, 32] {
-            let (full, part) = (multiply(cols, 0..cols), multiply(wide, 0..cols));
-            for row in 0..height {
-                assert_eq!(full[row * cols..][..cols], part[row * wide..][..cols], "case {case}, row {row}");
+        });
+        prop_assert_eq!(wide, narrow);
+    }
+
+    /// Rows in another order have the same sums, whether or not all rows have entries.
+    #[test]
+    fn a_ladder_has_the_bits_of_its_tiles(
+        heights in prop::collection::vec(1usize..40, 1..4), width in 1usize..60, cols in 1usize..=32, density in 0.0f64..0.5,
+        weighted: bool, left: bool, right: bool, start in 0usize..3,
+    ) {
+        let height: usize = heights.iter().sum();
+        // Of weighted and unweighted tiles one after the other, if any are weighted.
+        let tiles: Vec<Tile> = heights
+            .iter()
+            .enumerate()
+            .map(|(number, &height)| random_tile(height, width, density, weighted && number % 2 == 0).0)
+            .collect();
+        let ladder = Ladder::new(tiles.iter().map(|tile| tile.cell(0))).unwrap();
+        let panel = |stream, rows| panel_of(rows, cols, |i, j| normal(SEED, stream, i as u64, j as u32));
+        let (x, z) = (panel(3, width), panel(4, height));
+        let (l, r, d) = (vector(6, height), vector(7, width), vector(8, height));
+        let x = Panel::new(width, cols, &x);
+        for simd in [Simd::best(), Simd::best().without_wide(), Simd::portable()] {
+            if !ladder.takes(simd, cols) {
+                prop_assert!(!simd.is_fast() || stride(cols) == 24);
+                continue;
+            }
+            let mut by_rungs = vec![f32::NAN; z.len()];
+            let factors = Factors { alpha: -1.5, left: left.then_some(&l), right: right.then_some(&r) };
+            let all = Panel::new(height, cols, &z);
+            let begin = start_of([0, 2, 3][start], &d, all);
+            ladder.multiply(simd, x, &factors, begin, PanelMut::new(height, cols, &mut by_rungs));
+            let mut first = 0;
+            for tile in &tiles {
+                let (rows, width) = (first..first + tile.rows(), stride(cols));
+                let part = rows.start * width..rows.end * width;
+                let factors = Factors { left: left.then_some(&l[rows.clone()]), ..factors };
+                let begin = start_of([0, 2, 3][start], &d[rows.clone()], Panel::new(rows.len(), cols, &z[part.clone()]));
+                let mut by_rows = vec![f32::NAN; part.len()];
+                for columns in blocks(cols) {
+                    let y = PanelMut::new(rows.len(), cols, &mut by_rows);
+                    multiply_columns(simd, tile.cell(0), x, &factors, begin, y, columns);
+                }
+                prop_assert_eq!(&by_rows, &by_rungs[part]);
+                first = rows.end;
             }
         }
     }
+}
+
+/// One of the things that a product can be added to.
+fn start_of<'a>(number: usize, diagonal: &'a [f32], panel: Panel<'a>) -> Start<'a> {
+    match number {
+        0 => Start::Zero,
+        1 => Start::Accumulate,
+        2 => Start::Add { beta: 0.5, diagonal: None, panel },
+        _ => Start::Add { beta: 0.5, diagonal: Some(diagonal), panel },
+    }
+}
+
+#[test]
+fn a_ladder_is_not_for_many_entries_or_columns() {
+    let (tile, _) = random_tile(30, 200, 0.9, false);
+    assert!(Ladder::new([tile.cell(0)].into_iter()).is_none(), "a hundred entries a row");
+    assert!(Ladder::new(std::iter::empty()).is_none());
+    let (tile, _) = random_tile(30, 10_000, 0.001, false);
+    let ladder = Ladder::new([tile.cell(0)].into_iter()).unwrap();
+    assert_eq!(ladder.takes(Simd::best(), 16), Simd::best().is_fast());
+    assert!(!ladder.takes(Simd::best(), 32), "the panel is in no nearby cache");
 }
 
 #[test]

@@ -1,0 +1,156 @@
+//! A row of a block of columns, held in vector registers.
+
+use std::arch::x86_64::*;
+
+use crate::kernel::LANES;
+
+/// So many columns of a row in registers. Every operation works on each column by itself, so what the registers are does not
+/// show in the result.
+///
+/// # Safety
+/// The instructions that an implementation uses must be there, and pointers must be good for [`Registers::COLUMNS`]
+/// numbers.
+pub(super) trait Registers: Copy {
+    /// How many columns there are.
+    const COLUMNS: usize;
+
+    unsafe fn zero() -> Self;
+    unsafe fn load(from: *const f32) -> Self;
+    unsafe fn store(self, to: *mut f32);
+    /// `self + other`
+    unsafe fn plus(self, other: Self) -> Self;
+    /// `factor · self`
+    unsafe fn times(self, factor: f32) -> Self;
+    /// `factor · self + other`, rounded once.
+    unsafe fn times_plus(self, factor: f32, other: Self) -> Self;
+}
+
+/// Lane groups in AVX2 registers.
+#[derive(Clone, Copy)]
+pub(super) struct Avx2<const GROUPS: usize>([__m256; GROUPS]);
+
+// The methods are inlined into functions that have the instructions enabled.
+impl<const GROUPS: usize> Registers for Avx2<GROUPS> {
+    const COLUMNS: usize = GROUPS * LANES;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller's promise, here and below.
+        unsafe { Avx2([_mm256_setzero_ps(); GROUPS]) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let mut loaded = [_mm256_setzero_ps(); GROUPS];
+            for (group, register) in loaded.iter_mut().enumerate() {
+                *register = _mm256_loadu_ps(from.add(group * LANES));
+            }
+            Avx2(loaded)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        for (group, register) in self.0.into_iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { _mm256_storeu_ps(to.add(group * LANES), register) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn plus(mut self, other: Self) -> Self {
+        for (register, other) in self.0.iter_mut().zip(other.0) {
+            // SAFETY: as above.
+            *register = unsafe { _mm256_add_ps(*register, other) };
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn times(mut self, factor: f32) -> Self {
+        for register in &mut self.0 {
+            // SAFETY: as above.
+            *register = unsafe { _mm256_mul_ps(_mm256_set1_ps(factor), *register) };
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn times_plus(mut self, factor: f32, other: Self) -> Self {
+        for (register, other) in self.0.iter_mut().zip(other.0) {
+            // SAFETY: as above.
+            *register = unsafe { _mm256_fmadd_ps(_mm256_set1_ps(factor), *register, other) };
+        }
+        self
+    }
+}
+
+/// Pairs of lane groups in AVX-512 registers, of the last of which only a half may be in use.
+#[derive(Clone, Copy)]
+pub(super) struct Avx512<const PAIRS: usize, const HALF: bool>([__m512; PAIRS]);
+
+impl<const PAIRS: usize, const HALF: bool> Avx512<PAIRS, HALF> {
+    /// Which columns of a register are in use.
+    const fn mask(pair: usize) -> __mmask16 {
+        if HALF && pair + 1 == PAIRS { 0x00ff } else { 0xffff }
+    }
+}
+
+impl<const PAIRS: usize, const HALF: bool> Registers for Avx512<PAIRS, HALF> {
+    const COLUMNS: usize = (2 * PAIRS - HALF as usize) * LANES;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller's promise, here and below.
+        unsafe { Avx512([_mm512_setzero_ps(); PAIRS]) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let mut loaded = [_mm512_setzero_ps(); PAIRS];
+            for (pair, register) in loaded.iter_mut().enumerate() {
+                *register = _mm512_maskz_loadu_ps(Self::mask(pair), from.add(2 * pair * LANES));
+            }
+            Avx512(loaded)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        for (pair, register) in self.0.into_iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { _mm512_mask_storeu_ps(to.add(2 * pair * LANES), Self::mask(pair), register) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn plus(mut self, other: Self) -> Self {
+        for (register, other) in self.0.iter_mut().zip(other.0) {
+            // SAFETY: as above.
+            *register = unsafe { _mm512_add_ps(*register, other) };
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn times(mut self, factor: f32) -> Self {
+        for register in &mut self.0 {
+            // SAFETY: as above.
+            *register = unsafe { _mm512_mul_ps(_mm512_set1_ps(factor), *register) };
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn times_plus(mut self, factor: f32, other: Self) -> Self {
+        for (register, other) in self.0.iter_mut().zip(other.0) {
+            // SAFETY: as above.
+            *register = unsafe { _mm512_fmadd_ps(_mm512_set1_ps(factor), *register, other) };
+        }
+        self
+    }
+}

@@ -1,0 +1,210 @@
+//! The product in vector registers, whatever they are.
+//!
+//! What is here is inlined into functions that enable the instructions: [`avx2`](super::avx2) and [`avx512`](super::avx512).
+
+use std::arch::x86_64::*;
+
+use super::ladder::Rungs;
+use super::registers::Registers;
+use super::{Job, Start};
+
+/// How many entries ahead the rows of the panel are fetched.
+const AHEAD: usize = 16;
+/// How many listed rows ahead the rows of the result are fetched.
+const ROWS_AHEAD: usize = 4;
+/// Entries in a cache line.
+const LINE: usize = 16;
+
+/// The rows of a cell, for a block of columns.
+///
+/// # Safety
+/// The instructions of the registers must be there, the shapes of the job and of `y` must fit each other, and the block must be
+/// as wide as the registers.
+#[inline(always)]
+pub(super) unsafe fn rows<R: Registers, const VALUES: bool, const RIGHT: bool, const FETCH: bool>(
+    job: &Job,
+    y: &mut [f32],
+) {
+    let cell = job.cell;
+    let overwrite = job.overwrites();
+    // Rows that do not start at cache lines end in one more of them.
+    let straddles = !job.stride.is_multiple_of(LINE) || !job.first.is_multiple_of(LINE);
+    let columns = cell.columns();
+    let last = columns.len().saturating_sub(1);
+    let values = cell.values().unwrap_or(&[]);
+    let right = job.factors.right.unwrap_or(&[]);
+    let (mut next, mut at) = (0, 0);
+    for (listed, (&row, &count)) in cell.rows().iter().zip(cell.counts()).enumerate() {
+        let row = usize::from(row);
+        if FETCH && let Some(&soon) = cell.rows().get(listed + ROWS_AHEAD) {
+            let fetched = y.as_ptr().wrapping_add(usize::from(soon) * job.stride + job.first);
+            for line in 0..R::COLUMNS.div_ceil(LINE) {
+                // SAFETY: a prefetch may point anywhere.
+                unsafe { _mm_prefetch::<_MM_HINT_ET0>(fetched.wrapping_add(line * LINE).cast()) };
+            }
+        }
+        if overwrite {
+            while next < row {
+                // SAFETY: `next < row`, a row of the tile.
+                unsafe { finish::<R>(job, next, None, y) };
+                next += 1;
+            }
+            next = row + 1;
+        }
+        let end = at + usize::from(count);
+        // SAFETY: a tile's counts add up to its entries and its offsets are below the width of the strip, which is the
+        // number of rows of `x` and the length of `right`; there is a value for each entry. `row` is a row of the tile.
+        unsafe {
+            let mut sum = R::zero();
+            while at < end {
+                if FETCH {
+                    let ahead = usize::from(*columns.get_unchecked((at + AHEAD).min(last)));
+                    let fetched = job.x.as_ptr().add(ahead * job.stride + job.first);
+                    for line in 0..R::COLUMNS.div_ceil(LINE) {
+                        _mm_prefetch::<_MM_HINT_T0>(fetched.add(line * LINE).cast());
+                    }
+                    if straddles {
+                        _mm_prefetch::<_MM_HINT_T0>(fetched.add(R::COLUMNS - 1).cast());
+                    }
+                }
+                let column = usize::from(*columns.get_unchecked(at));
+                let picked = R::load(job.x.as_ptr().add(column * job.stride + job.first));
+                sum = if VALUES || RIGHT {
+                    let value = if VALUES { *values.get_unchecked(at) } else { 1.0 };
+                    let factor = if RIGHT { value * *right.get_unchecked(column) } else { value };
+                    picked.times_plus(factor, sum)
+                } else {
+                    sum.plus(picked)
+                };
+                at += 1;
+            }
+            finish(job, row, Some(sum), y);
+        }
+    }
+    if overwrite {
+        while next < cell.height() {
+            // SAFETY: `next` is a row of the tile.
+            unsafe { finish::<R>(job, next, None, y) };
+            next += 1;
+        }
+    }
+}
+
+/// Writes one row of the result: its start, and the scaled sum if there is one.
+///
+/// # Safety
+/// As for [`rows`]; `row` must be a row of the tile.
+#[inline(always)]
+unsafe fn finish<R: Registers>(job: &Job, row: usize, sum: Option<R>, y: &mut [f32]) {
+    // SAFETY: a row of the tile is a row of `y`, of the added panel, and an index of the factors.
+    unsafe {
+        let at = row * job.stride + job.first;
+        let out = y.as_mut_ptr().add(at);
+        let start = match job.start {
+            Start::Accumulate => R::load(out),
+            Start::Zero => R::zero(),
+            Start::Add { beta, diagonal, panel } => {
+                let factor = beta * diagonal.map_or(1.0, |d| *d.get_unchecked(row));
+                R::load(panel.data().as_ptr().add(at)).times(factor)
+            }
+        };
+        let row = match sum {
+            None => start,
+            Some(sum) => {
+                let scale = job.factors.alpha * job.factors.left.map_or(1.0, |d| *d.get_unchecked(row));
+                sum.times_plus(scale, start)
+            }
+        };
+        row.store(out);
+    }
+}
+
+/// All rows of a ladder, all columns of the panel. With few entries a row, what else there is to do for it takes longer than they
+/// do, so nothing is decided row by row.
+///
+/// # Safety
+/// The instructions of the registers must be there, the registers be as wide as the panels' rows are apart, and the shapes of
+/// ladder, panels and factors fit each other.
+#[inline(always)]
+pub(super) unsafe fn climb<R: Registers, const VALUES: bool, const RIGHT: bool>(job: &Rungs, y: &mut [f32]) {
+    let nothing = Epilogue { beta: 0.0, diagonal: &[], panel: &[] };
+    let epilogue = match job.start {
+        Start::Add { beta, diagonal, panel } => {
+            Some(Epilogue { beta, diagonal: diagonal.unwrap_or(&[]), panel: panel.data() })
+        }
+        _ => None,
+    };
+    // SAFETY: the caller's promise; what is said to be there is.
+    unsafe {
+        match (job.factors.left.is_some(), epilogue) {
+            (false, None) => rungs::<R, VALUES, RIGHT, false, false, false>(job, nothing, y),
+            (true, None) => rungs::<R, VALUES, RIGHT, true, false, false>(job, nothing, y),
+            (false, Some(add)) if add.diagonal.is_empty() => {
+                rungs::<R, VALUES, RIGHT, false, true, false>(job, add, y);
+            }
+            (true, Some(add)) if add.diagonal.is_empty() => rungs::<R, VALUES, RIGHT, true, true, false>(job, add, y),
+            (false, Some(add)) => rungs::<R, VALUES, RIGHT, false, true, true>(job, add, y),
+            (true, Some(add)) => rungs::<R, VALUES, RIGHT, true, true, true>(job, add, y),
+        }
+    }
+}
+
+/// `beta · diag(diagonal) · panel`; what is not there is empty.
+struct Epilogue<'a> {
+    beta: f32,
+    diagonal: &'a [f32],
+    panel: &'a [f32],
+}
+
+/// # Safety
+/// As for [`climb`]; left factors, the diagonal and the panel that is added are there where they are said to be.
+#[inline(always)]
+unsafe fn rungs<
+    R: Registers,
+    const VALUES: bool,
+    const RIGHT: bool,
+    const LEFT: bool,
+    const ADD: bool,
+    const DIAGONAL: bool,
+>(
+    job: &Rungs,
+    Epilogue { beta, diagonal, panel }: Epilogue,
+    y: &mut [f32],
+) {
+    let (left, right) = (job.factors.left.unwrap_or(&[]), job.factors.right.unwrap_or(&[]));
+    let (x, out, mut row) = (job.x.as_ptr(), y.as_mut_ptr(), job.ladder.order().as_ptr());
+    let (mut column, mut value) = (job.ladder.columns().as_ptr(), job.ladder.values().as_ptr());
+    for &(count, rows) in job.ladder.rungs() {
+        for _ in 0..rows {
+            // SAFETY: the rows of all rungs are those of the order, each a row of `y`, of the added panel and of the factors;
+            // their counts add up to the columns, which are rows of `x` and places of the right factors, and there is a value
+            // for each where there are values.
+            unsafe {
+                let mut sum = R::zero();
+                for _ in 0..count {
+                    let from = usize::from(*column);
+                    let picked = R::load(x.add(from * R::COLUMNS));
+                    // In the order of `rows` and `finish`, so that the bits are the same.
+                    sum = if VALUES || RIGHT {
+                        let of_entry = if VALUES { *value } else { 1.0 };
+                        let factor = if RIGHT { of_entry * *right.get_unchecked(from) } else { of_entry };
+                        picked.times_plus(factor, sum)
+                    } else {
+                        sum.plus(picked)
+                    };
+                    column = column.add(1);
+                    if VALUES {
+                        value = value.add(1);
+                    }
+                }
+                let at = usize::from(*row);
+                let scale = job.factors.alpha * if LEFT { *left.get_unchecked(at) } else { 1.0 };
+                let factor = beta * if DIAGONAL { *diagonal.get_unchecked(at) } else { 1.0 };
+                let start = if ADD { R::load(panel.as_ptr().add(at * R::COLUMNS)).times(factor) } else { R::zero() };
+                let made = if count > 0 { sum.times_plus(scale, start) } else { start };
+                made.store(out.add(at * R::COLUMNS));
+                row = row.add(1);
+            }
+        }
+    }
+}
