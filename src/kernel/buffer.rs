@@ -1,5 +1,8 @@
 //! Aligned storage for panels.
 
+#[cfg(target_os = "linux")]
+mod slab;
+
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -15,8 +18,8 @@ const HUGE_PAGE: usize = 2 << 20;
 /// From this size on buffers start at different places of a page. Steps walk through several panels in parallel; if all
 /// started alike, the lines in use at a time would compete for the same few places of the nearest cache.
 const STAGGERED: usize = 32 << 10;
-/// From this size on the pages of a buffer are asked for at once: to be interrupted for each of them takes several times as
-/// long as to fill it.
+/// From this size on the pages of a buffer that is no piece of a slab are asked for at once: to be interrupted for each of them
+/// takes several times as long as to fill it.
 const POPULATED: usize = 64 << 10;
 /// Bytes from one start to the next, and how many starts there are: together a page.
 const SHIFT: usize = 256;
@@ -38,6 +41,9 @@ pub struct Buffer {
     capacity: usize,
     /// Bytes between the start of the allocation and that of the entries.
     shift: usize,
+    /// What it is a piece of, if it has no allocation of its own.
+    #[cfg(target_os = "linux")]
+    slab: Option<std::sync::Arc<slab::Slab>>,
 }
 
 // SAFETY: a buffer owns its memory alone, as a `Vec<f32>` does.
@@ -49,17 +55,37 @@ impl Buffer {
     /// A buffer of `len` zeros.
     pub fn zeroed(len: usize) -> Self {
         if len == 0 {
-            return Buffer { start: NonNull::dangling(), len: 0, capacity: 0, shift: 0 };
+            return Buffer::of(NonNull::dangling(), 0, 0);
+        }
+        let turn = || TURN.fetch_add(1, Ordering::Relaxed) % SHIFTS;
+        #[cfg(target_os = "linux")]
+        if let Some((slab, piece)) = slab::cut(len.saturating_mul(size_of::<f32>()) + SHIFT * SHIFTS) {
+            // SAFETY: the piece has room for the largest shift before the entries.
+            let start = unsafe { piece.add(SHIFT * turn()) }.cast();
+            let mut buffer = Buffer::of(start, len, 0);
+            buffer.slab = Some(slab);
+            return buffer;
         }
         let layout = layout(len);
         // SAFETY: the layout is not empty, for `len` is not zero.
         let memory = unsafe { allocate(layout) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
-        let turn = if len * size_of::<f32>() < STAGGERED { 0 } else { TURN.fetch_add(1, Ordering::Relaxed) % SHIFTS };
+        let turn = if len * size_of::<f32>() < STAGGERED { 0 } else { turn() };
         let shift = SHIFT * turn + memory.align_offset(ALIGNMENT);
         // SAFETY: the layout has room for the largest shift before the entries, and for what is missing to a cache line.
         let start = unsafe { memory.add(shift) }.cast();
-        Buffer { start, len, capacity: len, shift }
+        Buffer::of(start, len, shift)
+    }
+
+    fn of(start: NonNull<f32>, len: usize, shift: usize) -> Self {
+        Buffer {
+            start,
+            len,
+            capacity: len,
+            shift,
+            #[cfg(target_os = "linux")]
+            slab: None,
+        }
     }
 
     /// Makes the buffer `len` entries long. Entries it had before may change, and new ones hold some number or other.
@@ -184,6 +210,10 @@ unsafe fn allocate(layout: Layout) -> *mut u8 {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        if self.slab.is_some() {
+            return;
+        }
         if self.capacity > 0 {
             // SAFETY: the memory came from an allocation of `capacity` entries with this layout.
             unsafe { dealloc(self.start.as_ptr().cast::<u8>().sub(self.shift), layout(self.capacity)) }
@@ -235,7 +265,7 @@ mod tests {
 
     #[test]
     fn buffers_are_aligned_zeroed_and_reused() {
-        for len in [0, 1, 15, 1000, (2 << 20) / 4, 3_000_001] {
+        for len in [0, 1, 15, 1000, 40_000, 200_000, (2 << 20) / 4, 3_000_001] {
             let mut buffer = Buffer::zeroed(len);
             assert_eq!(buffer.len(), len);
             assert_eq!(buffer.as_ptr() as usize % if len == 0 { 1 } else { 64 }, 0);
