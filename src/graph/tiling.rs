@@ -6,6 +6,10 @@ const SMALLEST: usize = 64;
 const LARGEST: usize = 4096;
 /// At least so many tiles where they are not too small, so that many workers find work in a small matrix.
 const WANTED: usize = 64;
+/// Rows of a tile beyond which there are as many tiles as wanted: sums over fewer rows take as long as what is summed.
+const SMALL: usize = 256;
+/// At least so many tiles where they are no larger than that.
+const WANTED_SMALL: usize = 16;
 
 /// Consecutive runs of rows, all of one size but the last. The size depends on the number of rows alone, so results that are
 /// computed tile by tile do not depend on who computes them. It is a power of two, so that rows which are added to a matrix
@@ -22,10 +26,11 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// The tiling of `rows` rows: 64 to 127 tiles of 64 to 4096 rows, as far as these sizes allow.
+    /// The tiling of `rows` rows: 64 to 127 tiles of 256 to 4096 rows, or 16 to 31 of 64 to 256, as far as these sizes allow.
     pub fn new(rows: usize) -> Self {
-        let largest_power = (rows / WANTED).checked_ilog2().map_or(1, |power| 1 << power);
-        Tiling { rows, tile_rows: largest_power.clamp(SMALLEST, LARGEST) }
+        let in_tiles = |count: usize| (rows / count).checked_ilog2().map_or(1, |power| 1 << power);
+        let small = in_tiles(WANTED_SMALL).min(SMALL);
+        Tiling { rows, tile_rows: in_tiles(WANTED).max(small).clamp(SMALLEST, LARGEST) }
     }
 
     /// All rows.
