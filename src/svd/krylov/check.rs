@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What a step leaves of the worst residual, where nothing is known yet: on matrices of graphs it is about that.
-const LIKELY_RATIO: f64 = 0.8;
+const LIKELY_RATIO: f64 = 0.55;
 /// The longest way to the next look, as a part of the steps before: what was expected may come sooner.
 const LONGEST_GAP: usize = 2;
 /// Halvings that leave less of an interval than matters.
