@@ -2,7 +2,7 @@
 //!
 //! Everything here is single-threaded and knows nothing of graphs or workers, nor of files but that an open one can be
 //! mapped: it takes slices and panels, and scratch space from the caller, and gives numbers. The bits of a result depend on the arguments alone (and on whether the
-//! machine has AVX2), never on where a slice starts in memory or which thread computes it, so whoever computes a tile gets
+//! machine has AVX2, and for dense products and small factorisations AVX-512), never on where a slice starts in memory or which thread computes it, so whoever computes a tile gets
 //! the same answer.
 //!
 //! | file | what it does |
@@ -10,7 +10,7 @@
 //! | [`array`](mod@array) | arrays in memory, or in a file that is mapped there |
 //! | [`buffer`] | aligned storage that asks for huge pages |
 //! | [`panel`] | row-major dense blocks, rows padded to whole SIMD lanes |
-//! | [`tile`], [`spmm`] | sparse tiles, and the product of one with a panel |
+//! | [`tile`], [`spmm`] | sparse tiles, and the product of one with a panel; small ones by the length of their rows |
 //! | [`gram`], [`columns`] | `AᵀA` and `AᵀB` in f64; sums, squares and peaks of columns |
 //! | [`gemm`] | a panel times a small matrix, a dense tile times a panel |
 //! | [`dropout`] | entries zeroed at random |
@@ -18,8 +18,8 @@
 //! | [`factor`], [`small`] | Cholesky that drops, triangular inverse, Householder R, small SVD |
 //! | [`random`] | counter-based random numbers |
 //!
-//! This is the only room with `unsafe` and SIMD: AVX2 and FMA are looked for at run time, and a portable path gives the
-//! same answer within rounding.
+//! This is the only room with `unsafe` and SIMD: AVX-512, AVX2 and FMA are looked for at run time, and a portable path gives
+//! the same answer within rounding.
 
 pub mod array;
 pub mod buffer;
