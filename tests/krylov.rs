@@ -251,3 +251,34 @@ fn many_vectors_to_start_from_have_residuals_that_are_nearly_right() {
     assert!(ratios.iter().all(|ratio| (0.8..2.0).contains(ratio)), "{ratios:?}");
     assert!(ratios.iter().filter(|ratio| **ratio < 1.0).count() <= 4, "{ratios:?}");
 }
+
+/// Catches rounds for triplets that are good enough as they are.
+#[test]
+fn a_start_that_is_good_enough_takes_no_round() {
+    let matrix = of_spectrum(300, 260, &geometric(0.9, 200), 22);
+    let options = Options { tolerance: Some(0.05), iterations: 100, ..options(12) };
+    let cold = decomposed(&matrix, &options);
+    let start = Some(Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) });
+    let warm = decomposed(&matrix, &Options { start, ..options });
+    assert_eq!(warm.operator_columns, 2 * 12);
+    check_honest(&matrix, &warm);
+}
+
+/// Catches rounds that multiply by the directions of all residuals while only a few are far from what was asked for, and
+/// triplets that are not found for that.
+#[test]
+fn a_few_triplets_that_are_new_are_found_by_narrow_rounds() {
+    let matrix = of_spectrum(300, 260, &geometric(0.98, 260), 23);
+    let options = Options { tolerance: Some(0.1), iterations: 100, ..options(24) };
+    let cold = decomposed(&matrix, &options);
+    let near = &matrix + &of_spectrum(300, 260, &[0.9, 0.85], 24);
+    let start = Some(Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) });
+    let warm = decomposed(&near, &Options { start, ..options.clone() });
+    check_honest(&near, &warm);
+    let again = decomposed(&near, &options);
+    assert!(warm.certificate.worst() <= 0.1001);
+    assert!(warm.operator_columns < again.operator_columns, "{} {}", warm.operator_columns, again.operator_columns);
+    for (a, b) in warm.singular_values.iter().zip(&again.singular_values) {
+        assert!((a - b).abs() < 0.1 * b, "{a} {b}");
+    }
+}

@@ -41,7 +41,7 @@ pub enum Walks {
 
 impl Walks {
     /// The coefficients of T⁰, T¹, …: none for staying.
-    fn coefficients(&self) -> Vec<f64> {
+    pub(super) fn coefficients(&self) -> Vec<f64> {
         match self {
             Walks::Weights(weights) => std::iter::once(0.0).chain(weights.iter().copied()).collect(),
             Walks::Window(window) => window_coefficients(*window),

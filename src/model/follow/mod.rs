@@ -52,6 +52,8 @@ pub struct Follower {
     known: usize,
     /// Rows that have changed since the last embedding.
     touched: BTreeSet<u32>,
+    /// Edges that have.
+    changed: usize,
 }
 
 /// What a batch did.
@@ -70,7 +72,7 @@ impl Follower {
     pub fn new(graph: Graph, is_directed: bool, options: Options, cluster: Cluster) -> Result<Self, ModelError> {
         let ledger = Ledger::new(&graph.adjacency, is_directed, cluster.workers)?;
         let (found, shown, distances, known, touched) = (None, None, Vec::new(), 0, BTreeSet::new());
-        Ok(Self { graph, ledger, is_directed, options, cluster, found, shown, distances, known, touched })
+        Ok(Self { graph, ledger, is_directed, options, cluster, found, shown, distances, known, touched, changed: 0 })
     }
 
     /// Goes on from an embedding of the graph as it is.
@@ -78,6 +80,7 @@ impl Follower {
         self.shown = Some(embedding.clone());
         self.found = Some(embedding);
         self.touched.clear();
+        self.changed = 0;
         self
     }
 
@@ -90,6 +93,7 @@ impl Follower {
         let changes = self.ledger.apply(named.iter().map(|(edge, operation)| (*edge, operation.weight())))?;
         let patched = self.graph.patch(nodes, &changes, self.is_directed)?;
         let effects = judge(&named, &changes.edges);
+        self.changed += changes.edges.len();
         self.touched.extend(changes.edges.iter().flat_map(|change| [change.from, change.to]));
         Ok(Applied { changes, patched, effects })
     }
@@ -97,22 +101,29 @@ impl Follower {
     /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them.
     pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
         let mut options = self.options.clone();
+        let mut columns = 0;
         if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0) {
             if options.svd.keep != Keep::All {
                 (options.svd.rank, options.svd.keep) = (found.rank, Keep::All);
             }
             // What is new is found by rounds only.
             let touched: Vec<u32> = self.touched.iter().copied().filter(|_| options.svd.iterations > 0).collect();
-            options.svd.start = start::from(found, &self.graph, &options, &touched);
+            let share = self.changed as f64 / self.ledger.size().edges.max(1) as f64;
+            let change = start::Change { touched: &touched, share };
+            (options.svd.start, columns) = start::from(found, &self.graph, &options, change, self.cluster)?;
         }
-        let embedding = embed(&self.graph, &options, self.cluster, watch)?;
+        let mut embedding = embed(&self.graph, &options, self.cluster, watch)?;
+        embedding.operator_columns += columns;
+        embedding.looks.iter_mut().for_each(|look| look.operator_columns += columns);
         let shown = match &self.shown {
             None => embedding.clone(),
-            Some(before) => align(embedding.clone(), before),
+            Some(before) => align(embedding.clone(), before, self.cluster.workers),
         };
         self.known = self.shown.as_ref().map_or(0, |before| before.nodes);
-        self.distances = self.shown.as_ref().map_or(Vec::new(), |before| distances(&shown, before));
+        self.distances =
+            self.shown.as_ref().map_or(Vec::new(), |before| distances(&shown, before, self.cluster.workers));
         self.touched.clear();
+        self.changed = 0;
         self.found = Some(embedding);
         Ok(self.shown.insert(shown))
     }

@@ -2,16 +2,26 @@
 
 use std::sync::Arc;
 
+use crate::engine::{Cluster, product};
 use crate::graph::{Graph, Sparse};
 use crate::kernel::random;
 use crate::matrix::Dense;
-use crate::model::embedding::{Embedding, Normalize, Options};
+use crate::model::embedding::{Embedding, ModelError, Normalize, Options, Walks, matrix};
+use crate::plan::Side;
 use crate::svd::Start;
 
 /// Columns that look for what is new, one for so many triplets.
 const TRIPLETS_A_COLUMN: usize = 8;
 /// The least and the most of them.
 const COLUMNS: (usize, usize) = (4, 8);
+/// How many where they are multiplied by a matrix of short walks: what that leaves of one shows whether there is anything, and
+/// after a large change rounds follow that look further.
+const SMOOTH_COLUMNS: usize = 1;
+/// Edges that have changed, as a part of all, above which vectors found before say less than a product with a matrix of short
+/// walks does: to take these for those of the matrix is no larger a mistake then.
+const LARGE_SHARE: f64 = 0.1;
+/// The longest of those walks.
+const STEPS: usize = 4;
 /// Times that the rows of new nodes are made of those of their neighbours, which may be new themselves.
 const SWEEPS: usize = 2;
 /// Rows that tell how vectors follow from those of neighbours, in all.
@@ -26,42 +36,88 @@ struct Spread<'a> {
     other: Vec<f32>,
 }
 
-/// Vectors to start from: those found before, with rows for nodes that are new, and some columns that are random in the rows
-/// that were touched. Directions that a change has brought lie there.
-pub(super) fn from(found: &Embedding, graph: &Graph, options: &Options, touched: &[u32]) -> Option<Start> {
-    let Start { left, right } = found.start()?;
-    let columns = (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1);
-    let columns = columns.min(touched.len()).min(graph.nodes().saturating_sub(found.rank));
-    let transposed = graph.adjacency.transposed();
-    let (own, other): (f32, f32) = match options.normalize {
-        Normalize::Row => (1.0, 0.0),
-        Normalize::Symmetric => (0.5, 0.5),
+/// What happened to the graph since its vectors were found.
+pub(super) struct Change<'a> {
+    /// Rows that are others now.
+    pub(super) touched: &'a [u32],
+    /// Edges that are, as a part of all.
+    pub(super) share: f64,
+}
+
+/// Vectors to start from, and columns that were multiplied by for them. They are those found before, with rows for nodes that
+/// are new, and some columns that are random in the rows that were touched: directions that a change has brought lie there.
+pub(super) fn from(
+    found: &Embedding,
+    graph: &Graph,
+    options: &Options,
+    change: Change<'_>,
+    cluster: Cluster,
+) -> Result<(Option<Start>, usize), ModelError> {
+    let short = short_walks(&options.walks).filter(|_| change.share > LARGE_SHARE);
+    let columns = match short {
+        Some(_) => SMOOTH_COLUMNS,
+        None => (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1),
     };
-    // Where walks end they are multiplied by degrees.
-    let weight = if options.degree_weighted { own.max(other) } else { 0.0 };
-    let power = |power: f32| graph.degrees.iter().map(|degree| degree.max(1.0).powf(-power)).collect();
-    let outwards = Spread { matrix: &graph.adjacency, own: power(own), other: power(other) };
-    let inwards = Spread { matrix: &transposed, own: power(other - weight), other: power(own + weight) };
-    let seed = options.svd.seed;
-    let side = |vectors: &Dense, spread: Spread<'_>| {
-        let mut data = vec![0.0; graph.nodes() * (found.rank + columns)];
-        let width = found.rank + columns;
-        for (row, to) in data.chunks_exact_mut(width).enumerate().take(vectors.rows()) {
-            to[..found.rank].copy_from_slice(vectors.row(row));
-        }
-        spread.fill(&mut data, width, vectors.rows(), found.rank);
-        for &row in touched {
+    let columns = columns.min(change.touched.len()).min(graph.nodes().saturating_sub(found.rank));
+    let width = found.rank + columns;
+    let with_random = |mut data: Vec<f32>| {
+        for &row in change.touched {
             let entries = &mut data[row as usize * width..][found.rank..width];
             for (column, entry) in entries.iter_mut().enumerate() {
-                *entry = random::normal(seed, random::stream::TOUCHED, u64::from(row), column as u32);
+                *entry = random::normal(options.svd.seed, random::stream::TOUCHED, u64::from(row), column as u32);
             }
         }
         Dense::new(graph.nodes(), width, data).map(Arc::new).ok()
     };
-    Some(Start { left: side(&left, outwards)?, right: side(&right, inwards)? })
+    let Some(right) = with_random(widened(&found.right, found, graph.nodes(), columns)) else { return Ok((None, 0)) };
+    let (left, multiplied) = match short {
+        Some(walks) => {
+            let short = matrix(graph, &Options { walks, ..options.clone() })?;
+            let images = product(&short, Side::Plain, &right, cluster)?;
+            let steps = options.walks.coefficients().len() - 1;
+            (Some(Arc::new(images)), (width * STEPS).div_ceil(steps))
+        }
+        None => {
+            let mut left = widened(&found.left, found, graph.nodes(), columns);
+            Spread::of(graph, options.normalize).fill(&mut left, width, found.nodes, found.rank);
+            (with_random(left), 0)
+        }
+    };
+    Ok((left.map(|left| Start { left, right }), multiplied))
 }
 
-impl Spread<'_> {
+/// The walks of a matrix that is nearly that of these ones, and a fraction of the work: all that are longer count as the longest
+/// of it. `None` if these are short themselves.
+fn short_walks(walks: &Walks) -> Option<Walks> {
+    let coefficients = walks.coefficients();
+    (coefficients.len() > 2 * STEPS).then(|| {
+        let mut short = coefficients[1..=STEPS].to_vec();
+        short[STEPS - 1] += coefficients[STEPS + 1..].iter().sum::<f64>();
+        Walks::Weights(short)
+    })
+}
+
+/// Singular vectors of an embedding with rows for `nodes` nodes and so many more columns, all zero.
+fn widened(data: &[f32], found: &Embedding, nodes: usize, columns: usize) -> Vec<f32> {
+    let width = found.rank + columns;
+    let roots: Vec<f32> = found.singular_values.iter().map(|value| value.sqrt().recip()).collect();
+    let mut wide = vec![0.0; nodes * width];
+    for (to, row) in wide.chunks_exact_mut(width).zip(data.chunks_exact(found.rank)) {
+        to.iter_mut().zip(row).zip(&roots).for_each(|((to, entry), root)| *to = entry * root);
+    }
+    wide
+}
+
+impl<'a> Spread<'a> {
+    fn of(graph: &'a Graph, normalize: Normalize) -> Self {
+        let (own, other): (f32, f32) = match normalize {
+            Normalize::Row => (1.0, 0.0),
+            Normalize::Symmetric => (0.5, 0.5),
+        };
+        let power = |power: f32| graph.degrees.iter().map(|degree| degree.max(1.0).powf(-power)).collect();
+        Self { matrix: &graph.adjacency, own: power(own), other: power(other) }
+    }
+
     /// Makes rows from `known` on of those of their neighbours. How large they are in each column the rows that are known tell.
     fn fill(&self, data: &mut [f32], width: usize, known: usize, columns: usize) {
         let tiling = self.matrix.tiling();
@@ -105,5 +161,18 @@ impl Spread<'_> {
             }
         });
         rows.zip(sums).filter_map(|(row, sums)| Some((row, sums?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_walks_count_as_much_as_all_of_them() {
+        let Some(Walks::Weights(short)) = short_walks(&Walks::Window(10)) else { panic!("ten steps are long") };
+        assert_eq!(short.len(), STEPS);
+        assert!((short.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert_eq!(short_walks(&Walks::Window(7)), None, "to take half of the steps is hardly less work");
     }
 }

@@ -76,6 +76,35 @@ fn a_warm_start_takes_a_part_of_the_columns() {
     assert!(2 * warm.operator_columns < cold, "{} of {cold}", warm.operator_columns);
 }
 
+/// After a large change vectors are taken through short walks first, by all workers: catches products that depend on their
+/// number, and columns that are not counted.
+#[test]
+fn a_large_change_is_followed_from_a_product_with_short_walks() {
+    let (walks, window) = (Walks::Window(10), 10);
+    let svd = svd::Options { tolerance: Some(0.1), iterations: 60, ..svd::Options::of_rank(8) };
+    let options = Options { walks, degree_weighted: true, svd, ..options(8, Normalize::Symmetric) };
+    let edges = community(0, 400, 7);
+    let changed: Batch = community(250, 250, 8).into_keys().map(|edge| (edge, Operation::Add(1.0))).collect();
+    let mut all = Vec::new();
+    for workers in 1..=3 {
+        let cluster = Cluster::threads(workers);
+        let mut follower = Follower::new(graph(400, &edges, false), false, options.clone(), cluster).unwrap();
+        follower.embed(Watch::default()).unwrap();
+        follower.apply(500, &changed).unwrap();
+        let warm = follower.embed(Watch::default()).unwrap().clone();
+        let cold = embed(follower.graph(), &options, cluster, Watch::default()).unwrap();
+        assert!(warm.relative_residuals.iter().all(|&residual| residual <= 0.1), "{:?}", warm.relative_residuals);
+        // One random column beside the vectors; both ways, and four steps of ten.
+        assert!(warm.operator_columns >= 2 * 9 + (9 * 4usize).div_ceil(window), "{}", warm.operator_columns);
+        assert!(warm.operator_columns < cold.operator_columns, "{} {}", warm.operator_columns, cold.operator_columns);
+        for (a, b) in warm.singular_values.iter().zip(&cold.singular_values) {
+            assert!((a - b).abs() <= 0.1 * b, "{a} {b}");
+        }
+        all.push(warm);
+    }
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "whatever the number of workers");
+}
+
 fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![3 => Just(Operation::Add(1.0)), 1 => Just(Operation::Weigh(2.5)), 2 => Just(Operation::Remove)]
 }

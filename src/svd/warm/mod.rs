@@ -4,14 +4,17 @@
 //! both residuals of each, Mv − σu and Mᵀu − σv, are known without a further product. V begins with the vectors to start
 //! from, and U with what M makes of them. A round then adds to V those directions of the residuals Mᵀu − σv that count,
 //! usually far fewer than there are triplets, and to U what M makes of them. What a round leaves out shows in the residuals
-//! of the next.
+//! of the next. While a few residuals are far larger than the others, those of triplets that the other matrix had not,
+//! rounds are narrow: they follow these alone, one step after another.
 //!
-//! Mostly that is not even needed: with all of the residuals' directions in V the triplets are far better than those that
+//! Mostly a wide round is not even needed: with all of the residuals' directions in V the triplets are far better than those that
 //! they were taken from. What M makes of so many directions is not worth its products then, if the residuals
 //! can be measured along a few random ones instead ([`sketch`]).
 
+mod measure;
 mod sides;
 mod sketch;
+mod spread;
 mod table;
 
 use super::certificate::Look;
@@ -23,19 +26,21 @@ use super::subspace::{Projection, Tall};
 use crate::engine::checkpoint::{Journal, State};
 use crate::engine::{Session, Shard};
 use crate::kernel::random;
-use crate::kernel::small::symmetric_eigen;
+use crate::kernel::small::small_product;
 use crate::matrix::Dense;
+use measure::Measured;
 use serde::{Deserialize, Serialize};
 use sides::{Side, SideNames, fresh};
+use spread::Spread;
 use table::{Table, Triplets};
 
 /// Columns of a basis that is kept: so many for each triplet, and so many more. With their images both bases are as large as
 /// those of [`krylov`](super::krylov).
 const KEPT: (usize, usize) = (2, 56);
-/// A direction of the residuals with less of their square than this, of all of it, is rounding.
-const NOTHING: f64 = 1e-10;
-/// The part of the tolerance that directions which are left out may make up.
+/// The part of the tolerance that directions which are left out may make up, if the round is to be the last one.
 const LEFT_OUT: f64 = 0.5;
+/// Directions of a narrow round at least: one more than a single new triplet needs.
+const NARROW: usize = 2;
 
 /// What is left of residuals, about, when all their directions are in the basis.
 const GAIN: f64 = 0.4;
@@ -90,25 +95,6 @@ struct Numbers {
     looks: Vec<Look>,
 }
 
-/// The triplets between the bases, and how far they are from solving their equations.
-struct Measured {
-    triplets: Triplets,
-    /// (Mᵀu − σv)/σ of the wanted ones, one column each.
-    residuals: Shard,
-    /// The products of those columns with each other; zero for triplets that are not wanted.
-    gram: Vec<f64>,
-    /// The squares of both relative residuals together, of each.
-    squares: Vec<f64>,
-}
-
-impl Measured {
-    /// The worst residual.
-    fn worst(&self) -> f64 {
-        let larger = |worst: f64, square: &f64| if *square <= worst { worst } else { *square };
-        self.squares.iter().fold(0.0, larger).sqrt()
-    }
-}
-
 impl<'a> Refining<'a> {
     /// Both bases after the first products; `None` if the vectors say nothing of the matrix.
     fn begin(session: &mut Session<'_>, prepared: &'a Prepared, vectors: &Dense) -> Result<Option<Self>, SvdError> {
@@ -122,12 +108,14 @@ impl<'a> Refining<'a> {
             return Ok(None);
         }
         let mut table = Table::of_columns(onto.cols());
-        table.push_rows(&session.gram_against(std::slice::from_ref(&onto), &images)?, images.cols());
+        let products = session.gram_against(std::slice::from_ref(&onto), &images)?;
+        table.push_rows(&products, images.cols());
         let operator_columns = first.cols() + onto.cols();
         let (mut right, mut left) = (Side::default(), Side::default());
-        right.push("right-0", first, images);
+        right.push("right-0", first, images, &products[table.entries()..]);
         let images = session.multiply(matrix.transposed, &onto)?;
-        left.push("left-0", onto, images);
+        let products = session.gram(&images)?;
+        left.push("left-0", onto, images, &products);
         let beyond = vectors.columns().saturating_sub(options.rank);
         Ok(Some(Self { matrix, options, right, left, table, beyond, rounds: 0, operator_columns, looks: Vec::new() }))
     }
@@ -172,20 +160,31 @@ impl<'a> Refining<'a> {
         loop {
             journal.keep(session, || self.state())?;
             let measured = self.measure(session)?;
-            let directions = self.directions(session, &measured)?;
+            if self.is_good(measured.worst()) {
+                let exact = self.measure_exactly(session, measured.triplets.clone())?;
+                if self.is_good(exact.worst()) {
+                    self.tell(session, progress, exact.worst());
+                    return Ok(self.finish(exact));
+                }
+            }
+            let spread = Spread::of(&measured)?;
             self.rounds += 1;
-            if directions.cols() > sketch::COLUMNS && self.is_promising(&measured) {
+            if self.count_for_last(&spread) > sketch::COLUMNS && self.is_promising(&measured) {
                 let at_once = self.at_once(session)?;
                 if self.is_last(at_once.worst) {
                     self.tell(session, progress, at_once.worst);
                     return Ok(Projection { looks: self.looks, ..at_once.projection });
                 }
             }
+            let directions = self.directions(session, &measured, &spread)?;
             let measured = match directions.cols() {
-                0 => measured,
+                0 => self.measure_exactly(session, measured.triplets)?,
                 _ => {
                     let images = self.widen(session, directions)?;
-                    let after = self.measure(session)?;
+                    let mut after = self.measure(session)?;
+                    if self.is_last(after.worst()) {
+                        after = self.measure_exactly(session, after.triplets)?;
+                    }
                     if !self.is_last(after.worst()) {
                         self.tell(session, progress, after.worst());
                         if self.right.columns() > self.kept() {
@@ -203,61 +202,42 @@ impl<'a> Refining<'a> {
         }
     }
 
-    /// The triplets, and both residuals of those that are wanted. All of it is made of images that are there already.
-    fn measure(&self, session: &mut Session<'_>) -> Result<Measured, SvdError> {
-        let triplets = self.table.decompose(self.options.rank + self.beyond)?;
-        let count = triplets.values.len();
-        let inverse: Vec<f64> = triplets.values.iter().map(|value| value.recip()).collect();
-        let residual = |session: &mut Session<'_>, side: &Side, rotation: &[f64], other: &Side, of_other: &[f64]| {
-            let scaled =
-                rotation.chunks_exact(count.max(1)).flat_map(|row| row.iter().zip(&inverse).map(|(a, b)| a * b));
-            let small: Vec<f32> =
-                scaled.map(|entry| entry as f32).chain(of_other.iter().map(|&entry| -entry as f32)).collect();
-            let panels: Vec<&Shard> = side.images().iter().chain(other.vectors()).collect();
-            session.blocks_times_small(&panels, &small, count)
+    /// Directions that are enough for the last round, if those that are left out are all that stays of the residuals.
+    fn count_for_last(&self, spread: &Spread) -> usize {
+        spread.count(self.options.tolerance.map_or(0.0, |tolerance| LEFT_OUT * tolerance))
+    }
+
+    /// The directions to go on with. All that count in a round that may be the last; but while a few residuals are
+    /// far larger than the others, those of triplets that are new, it takes several rounds to find these, and the others'
+    /// directions would be multiplied by for nothing: then only the directions that leave no residual above the tolerance.
+    fn count(&self, spread: &Spread) -> usize {
+        let all = self.count_for_last(spread);
+        let may_be_narrow = 2 * self.rounds <= self.options.iterations;
+        let few = match self.options.tolerance {
+            Some(tolerance) if may_be_narrow => spread.count(tolerance).max(NARROW),
+            _ => all,
         };
-        let of_left = residual(session, &self.right, &triplets.right, &self.left, &triplets.left)?;
-        let residuals = residual(session, &self.left, &triplets.left, &self.right, &triplets.right)?;
-        let (others, mut gram) = (session.gram(&of_left)?, session.gram(&residuals)?);
-        let diagonal = |gram: &[f64]| gram.iter().step_by(count + 1).copied().collect::<Vec<_>>();
-        let mut squares: Vec<f64> = diagonal(&gram).iter().zip(diagonal(&others)).map(|(a, b)| a + b).collect();
-        for place in self.options.rank..count {
-            if !self.may_belong(&triplets.values, place, squares[place]) {
-                squares[place] = 0.0;
-                gram[place * count..(place + 1) * count].fill(0.0);
-                gram.iter_mut().skip(place).step_by(count).for_each(|entry| *entry = 0.0);
-            }
-        }
-        Ok(Measured { triplets, residuals, gram, squares })
+        // Directions of a round that is not the last one are multiplied by both ways.
+        let count = if all <= 2 * few { all } else { few };
+        count.min(self.matrix.columns - self.right.columns())
     }
 
-    /// Whether a triplet beyond the wanted ones may turn out to be larger than the last of them: its singular value is at
-    /// least what was found, and more the further it is from solving its equation.
-    fn may_belong(&self, values: &[f64], place: usize, square: f64) -> bool {
-        values[place] * (1.0 + square.sqrt() / 2.0) > values[self.options.rank - 1]
-    }
-
-    /// The directions of the residuals that count, orthonormal and to V.
-    fn directions(&self, session: &mut Session<'_>, measured: &Measured) -> Result<Shard, SvdError> {
-        let order = measured.triplets.values.len();
-        let eigen = symmetric_eigen(&measured.gram, order)?;
-        let least = NOTHING * eigen.values.first().copied().unwrap_or(0.0);
-        let real = eigen.values.iter().take_while(|&&value| value > least && value > 0.0).count();
-        let enough = self.options.tolerance.map_or(0.0, |tolerance| (LEFT_OUT * tolerance).powi(2));
-        let mut left: Vec<f64> = measured.gram.iter().step_by(order + 1).copied().collect();
-        let mut count = 0;
-        while count < real && left.iter().any(|&square| square > enough) {
-            for (square, row) in left.iter_mut().zip(eigen.vectors.chunks_exact(order)) {
-                *square -= eigen.values[count] * row[count] * row[count];
-            }
-            count += 1;
-        }
-        let count = count.min(self.matrix.columns - self.right.columns());
-        let scaled = eigen
-            .vectors
-            .chunks_exact(order.max(1))
-            .flat_map(|row| row[..count].iter().zip(&eigen.values).map(|(entry, value)| (entry / value.sqrt()) as f32));
-        let block = session.blocks_times_small(&[&measured.residuals], &scaled.collect::<Vec<_>>(), count)?;
+    /// The directions of the residuals to go on with, orthonormal and to V.
+    fn directions(&self, session: &mut Session<'_>, measured: &Measured, spread: &Spread) -> Result<Shard, SvdError> {
+        let count = self.count(spread);
+        let Triplets { values, left, right } = &measured.triplets;
+        let (of, first) = (values.len(), spread.first(count));
+        let scaled: Vec<f64> = first
+            .chunks_exact(count.max(1))
+            .zip(values)
+            .flat_map(|(row, value)| row.iter().map(move |entry| entry / value))
+            .collect();
+        let of_images = small_product(left, &scaled, self.left.columns(), of, count);
+        let of_vectors = small_product(right, &first, self.right.columns(), of, count);
+        let small: Vec<f32> =
+            of_images.iter().map(|&entry| entry as f32).chain(of_vectors.iter().map(|&entry| -entry as f32)).collect();
+        let panels: Vec<&Shard> = self.left.images().iter().chain(self.right.vectors()).collect();
+        let block = session.blocks_times_small(&panels, &small, count)?;
         fresh(session, self.right.vectors(), block, self.options)
     }
 
@@ -265,8 +245,11 @@ impl<'a> Refining<'a> {
     fn widen(&mut self, session: &mut Session<'_>, block: Shard) -> Result<Shard, SvdError> {
         let images = session.multiply(self.matrix.plain, &block)?;
         self.operator_columns += block.cols();
-        self.table.push_rows(&session.gram_against(self.left.vectors(), &images)?, block.cols());
-        self.right.push(&format!("right-{}", self.rounds), block, images.clone());
+        let against: Vec<Shard> = self.left.vectors().iter().chain(self.right.images()).cloned().collect();
+        let products = session.gram_against(&against, &images)?;
+        self.table.push_rows(&products, block.cols());
+        let of_images = &products[self.left.columns() * block.cols()..];
+        self.right.push(&format!("right-{}", self.rounds), block, images.clone(), of_images);
         Ok(images)
     }
 
@@ -278,8 +261,11 @@ impl<'a> Refining<'a> {
         }
         let images = session.multiply(self.matrix.transposed, &block)?;
         self.operator_columns += block.cols();
-        self.table.push_columns(&session.gram_against(self.right.vectors(), &images)?, block.cols());
-        self.left.push(&format!("left-{}", self.rounds), block, images);
+        let against: Vec<Shard> = self.right.vectors().iter().chain(self.left.images()).cloned().collect();
+        let products = session.gram_against(&against, &images)?;
+        self.table.push_columns(&products, block.cols());
+        let of_images = &products[self.right.columns() * block.cols()..];
+        self.left.push(&format!("left-{}", self.rounds), block, images, of_images);
         Ok(())
     }
 
@@ -298,13 +284,18 @@ impl<'a> Refining<'a> {
         wanted.max(2 * self.options.rank)
     }
 
+    /// Whether residuals up to this are what was asked for.
+    fn is_good(&self, worst: f64) -> bool {
+        self.options.tolerance.is_some_and(|tolerance| worst <= tolerance)
+    }
+
     /// Whether the triplets are good enough, or as good as they may become.
     fn is_last(&self, worst: f64) -> bool {
-        let is_good = match self.options.tolerance {
-            Some(tolerance) => worst <= tolerance,
-            None => self.right.columns() >= 2 * self.options.rank,
-        };
-        is_good || self.rounds > self.options.iterations || self.right.columns() >= self.matrix.columns
+        let is_deep = self.options.tolerance.is_none() && self.right.columns() >= 2 * self.options.rank;
+        self.is_good(worst)
+            || is_deep
+            || self.rounds > self.options.iterations
+            || self.right.columns() >= self.matrix.columns
     }
 
     /// Whether all of the residuals' directions together may do.

@@ -14,6 +14,7 @@ pub(super) struct Table {
 }
 
 /// Its singular triplets.
+#[derive(Clone)]
 pub(super) struct Triplets {
     pub(super) values: Vec<f64>,
     /// One row a column of U, one column a triplet.
@@ -29,6 +30,11 @@ impl Table {
 
     pub(super) fn columns(&self) -> usize {
         self.columns
+    }
+
+    /// How many entries it has.
+    pub(super) fn entries(&self) -> usize {
+        self.entries.len()
     }
 
     /// A matrix without rows yet, for so many columns of U.
