@@ -1,7 +1,7 @@
 //! When to look whether the triplets are good enough.
 //!
 //! To look costs the eigenvectors of a small matrix, which on a small graph is as much work as a step. So the next look is
-//! after as many steps as the last two let expect.
+//! after as many steps as the last two let expect. On a large graph it is next to nothing, and every step is looked at.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 const LIKELY_RATIO: f64 = 0.55;
 /// The longest way to the next look, as a part of the steps before: what was expected may come sooner.
 const LONGEST_GAP: usize = 2;
+/// To look takes some operations for the cube of the columns of a basis, and a step some for each row, column of a basis and
+/// column of a block. It is cheap if so many times the one is no more than the other.
+const CHEAP: usize = 20;
 /// Halvings that leave less of an interval than matters.
 const HALVINGS: usize = 30;
 
@@ -32,11 +35,17 @@ impl Checks {
         step >= self.next
     }
 
-    /// Notes what a look found, and plans the next one.
-    pub(super) fn note(&mut self, step: usize, worst: f64, tolerance: f64) {
+    /// Whether to look at a basis of so many rows and columns costs nothing beside the step that makes a block of so many
+    /// columns.
+    pub(super) fn is_cheap(rows: usize, columns: usize, width: usize) -> bool {
+        CHEAP.saturating_mul(columns).saturating_mul(columns) <= rows.saturating_mul(width)
+    }
+
+    /// Notes what a look found, and plans the next one: after the next step, if it is cheap.
+    pub(super) fn note(&mut self, step: usize, worst: f64, tolerance: f64, is_cheap: bool) {
         let ratio = self.last.map_or(LIKELY_RATIO, |before| ratio(before, Check { step, worst }));
         self.last = Some(Check { step, worst });
-        let longest = (step / LONGEST_GAP).max(1);
+        let longest = if is_cheap { 1 } else { (step / LONGEST_GAP).max(1) };
         let (mut left, mut steps) = (worst * ratio, 1);
         while left > tolerance && steps < longest {
             left *= ratio;
@@ -71,25 +80,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_large_graph_is_looked_at_after_every_step() {
+        assert!(Checks::is_cheap(1 << 18, 200, 16) && Checks::is_cheap(usize::MAX, 256, 16));
+        assert!(!Checks::is_cheap(8_638, 96, 16) && !Checks::is_cheap(4_267, 192, 32));
+        let mut checks = Checks::default();
+        checks.note(6, 0.8, 0.05, true);
+        assert_eq!(checks.next, 7);
+    }
+
+    #[test]
     fn looks_come_as_often_as_they_may_tell_something() {
         let mut checks = Checks::default();
         assert!(checks.is_due(4));
-        checks.note(4, 0.8, 0.05);
+        checks.note(4, 0.8, 0.05, false);
         assert_eq!(checks.next, 6, "more are expected, but not without a look");
-        checks.note(6, 0.4, 0.05);
+        checks.note(6, 0.4, 0.05, false);
         assert_eq!(checks.next, 9);
         let mut checks = Checks::default();
-        checks.note(6, 0.06, 0.05);
+        checks.note(6, 0.06, 0.05, false);
         assert_eq!(checks.next, 7, "soon");
         let mut checks = Checks::default();
-        checks.note(24, 0.8, 0.05);
-        checks.note(30, 0.4, 0.05);
+        checks.note(24, 0.8, 0.05, false);
+        checks.note(30, 0.4, 0.05, false);
         assert_eq!(checks.next, 45);
-        checks.note(45, 0.06, 0.05);
+        checks.note(45, 0.06, 0.05, false);
         assert_eq!(checks.next, 47);
-        checks.note(47, 0.07, 0.05);
+        checks.note(47, 0.07, 0.05, false);
         assert_eq!(checks.next, 48, "it rose");
-        checks.note(48, f64::NAN, 0.05);
+        checks.note(48, f64::NAN, 0.05, false);
         assert_eq!(checks.next, 49);
     }
 }

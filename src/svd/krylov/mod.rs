@@ -182,7 +182,8 @@ impl Growth<'_> {
                         self.tell(session, progress, worst);
                         return Ok(rotations);
                     }
-                    self.checks.note(self.steps, found, self.options.tolerance.unwrap_or(0.0));
+                    let is_cheap = Checks::is_cheap(self.matrix.columns, known, self.sizes.width);
+                    self.checks.note(self.steps, found, self.options.tolerance.unwrap_or(0.0), is_cheap);
                 }
                 if is_too_large {
                     self.restart(session, &rotations)?;
