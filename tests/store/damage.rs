@@ -83,19 +83,19 @@ fn the_program_names_the_file_the_tile_and_the_way_out() {
 }
 
 #[test]
-fn a_store_of_a_newer_program_is_refused() {
+fn a_store_of_another_format_is_refused() {
     let folder = folder();
     convert(folder.path(), &["--config=demo"]);
     let manifest = folder.path().join("store/store.json");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replacen("\"version\": 1", "\"version\": 2", 1)).unwrap();
+    fs::write(&manifest, text.replacen("\"version\": 2", "\"version\": 1", 1)).unwrap();
     let sum = format!("{}  store.json\n", sha256(&manifest).unwrap());
     fs::write(folder.path().join("store/store.sum"), sum).unwrap();
     let on_store = ["--config=demo", "--set=dataset=./store"];
     assert_refused(
         &run(folder.path(), &on_store),
         3,
-        &["store.json", "format 2", "reads format 1", "isvd-dist convert"],
+        &["store.json", "format 1", "reads format 2", "isvd-dist convert"],
     );
 }
 

@@ -23,7 +23,7 @@ pub const MANIFEST: &str = "store.json";
 /// The SHA-256 of [`MANIFEST`], as `sha256sum` writes it.
 pub const MANIFEST_SUM: &str = "store.sum";
 /// The format that this program writes, and the newest that it reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Arrays within a piece, and pieces within a file, start at multiples of this: at cache lines.
 const ALIGNMENT: usize = 64;
 /// What files of tiles end in; their pieces are tiles.
