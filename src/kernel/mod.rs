@@ -29,6 +29,7 @@ pub mod elementwise;
 pub mod factor;
 pub mod gemm;
 pub mod gram;
+pub mod largest;
 pub mod panel;
 pub mod random;
 pub mod simd;

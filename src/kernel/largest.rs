@@ -1,0 +1,360 @@
+//! A few of the largest eigenvalues of a symmetric matrix, in f64.
+//!
+//! Of what the whole decomposition takes, most goes into vectors that nobody asked for. Here the matrix is made tridiagonal,
+//! where an eigenvalue is found by bisection and its vector by solving with it, and only the vectors that are wanted are taken
+//! back.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::tridiag::{tridiag_in_place, tridiag_in_place_scratch};
+use faer::linalg::householder::{
+    apply_block_householder_sequence_on_the_left_in_place_scratch as back_scratch,
+    apply_block_householder_sequence_on_the_left_in_place_with_conj as take_back,
+};
+use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
+use faer::{Conj, Mat, MatRef, Par};
+
+use super::factor::{FactorError, check_finite};
+use super::small::{Eigen, symmetric_eigen};
+
+/// Vectors of more than one in so many rows are as quickly found together with all the others.
+const ROWS_A_VECTOR: usize = 2;
+
+/// Eigenvalues that are bisected at a time.
+const LANES: usize = 16;
+/// Bisections that leave of the widest interval no more than rounding.
+const BISECTIONS: usize = 96;
+/// An interval of this part of its ends is narrow enough to solve with; the vector then tells its value far better.
+const NARROW: f64 = 1e-9;
+/// Times that a vector is solved for. The first leaves nothing of the others but those that it was made orthogonal to.
+const SOLUTIONS: usize = 2;
+/// Times that the other vectors are subtracted from one at the most, and the part that has to be left of it for the last time.
+const SUBTRACTIONS: usize = 3;
+const MOST_LEFT: f64 = 0.5;
+/// What Av − λv may be, as a part of the largest value: of values that are next to equal any mixture of vectors will do.
+const RESIDUAL: f64 = 1e-11;
+/// How far from orthonormal vectors may be.
+const SKEW: f64 = 1e-12;
+
+/// A symmetric matrix with three diagonals.
+struct Tridiagonal {
+    diagonal: Vec<f64>,
+    /// Those beside it; one fewer.
+    beside: Vec<f64>,
+}
+
+/// The `count` largest eigenvalues of a symmetric `order × order` matrix, row-major, or all if there are no more; their vectors
+/// have as many columns.
+///
+/// # Panics
+/// If `a` has another size.
+pub fn largest_eigen(a: &[f64], order: usize, count: usize) -> Result<Eigen, FactorError> {
+    assert_eq!(a.len(), order * order, "a matrix of order {order}");
+    check_finite(a, order)?;
+    if count > 0
+        && count * ROWS_A_VECTOR <= order
+        && let Some(found) = find(a, order, count)
+    {
+        return Ok(found);
+    }
+    let Eigen { mut values, vectors } = symmetric_eigen(a, order)?;
+    values.truncate(count);
+    let vectors = vectors.chunks_exact(order.max(1)).flat_map(|row| &row[..values.len()]).copied().collect();
+    Ok(Eigen { values, vectors })
+}
+
+/// Some of the largest eigenvalues; `None` if one was not found as well as it can be.
+fn find(a: &[f64], order: usize, count: usize) -> Option<Eigen> {
+    let mut reduced = MatRef::from_row_major_slice(a, order, order).to_owned();
+    let block = recommended_block_size::<f64>(order, order);
+    let mut reflections = Mat::zeros(block, order.checked_sub(1)?);
+    let scratch = tridiag_in_place_scratch::<f64>(order, Par::Seq, Default::default()).or(back_scratch::<f64>(
+        order - 1,
+        block,
+        count,
+    ));
+    let mut memory = MemBuffer::new(scratch);
+    let memory = MemStack::new(&mut memory);
+    tridiag_in_place(reduced.as_mut(), reflections.as_mut(), Par::Seq, memory, Default::default());
+    let matrix = Tridiagonal {
+        diagonal: (0..order).map(|row| reduced[(row, row)]).collect(),
+        beside: (1..order).map(|row| reduced[(row, row - 1)]).collect(),
+    };
+    let found = matrix.vectors(&matrix.largest(count))?;
+    let mut vectors = Mat::from_fn(order, count, |row, place| found[place].1[row]);
+    let below = reduced.submatrix(1, 0, order - 1, order - 1);
+    let to = vectors.as_mut().subrows_mut(1, order - 1);
+    take_back(below, reflections.as_ref(), Conj::No, to, Par::Seq, memory);
+    let values = found.into_iter().map(|(value, _)| value).collect();
+    let rows = (0..order).flat_map(|row| (0..count).map(move |place| (row, place)));
+    Some(Eigen { values, vectors: rows.map(|place| vectors[place]).collect() })
+}
+
+impl Tridiagonal {
+    /// The largest absolute row sum: no eigenvalue is larger.
+    fn norm(&self) -> f64 {
+        let beside = |row: usize| self.beside.get(row).map_or(0.0, |entry| entry.abs());
+        let before = |row: usize| row.checked_sub(1).map_or(0.0, beside);
+        self.diagonal.iter().enumerate().map(|(row, entry)| entry.abs() + before(row) + beside(row)).fold(0.0, f64::max)
+    }
+
+    /// The `count` largest eigenvalues, descending.
+    fn largest(&self, count: usize) -> Vec<f64> {
+        let norm = self.norm();
+        let squares: Vec<f64> = self.beside.iter().map(|entry| entry * entry).collect();
+        let mut values = Vec::with_capacity(count.next_multiple_of(LANES));
+        for first in (0..count).step_by(LANES) {
+            let (mut low, mut high) = ([-norm; LANES], [norm; LANES]);
+            for _ in 0..BISECTIONS {
+                let middle: [f64; LANES] = std::array::from_fn(|lane| 0.5 * (low[lane] + high[lane]));
+                let above = self.count_above(&squares, &middle, norm);
+                for lane in 0..LANES {
+                    let is_above = above[lane] > (first + lane) as f64;
+                    low[lane] = if is_above { middle[lane] } else { low[lane] };
+                    high[lane] = if is_above { high[lane] } else { middle[lane] };
+                }
+                let is_narrow =
+                    |lane: usize| high[lane] - low[lane] <= NARROW * f64::max(high[lane].abs(), f64::EPSILON * norm);
+                if (0..LANES).all(is_narrow) {
+                    break;
+                }
+            }
+            values.extend((0..LANES).map(|lane| 0.5 * (low[lane] + high[lane])));
+        }
+        values.truncate(count);
+        values
+    }
+
+    /// How many eigenvalues are above each of these: as many as pivots of A − x are positive.
+    #[inline]
+    fn count_above(&self, squares: &[f64], shifts: &[f64; LANES], norm: f64) -> [f64; LANES] {
+        let least = (f64::EPSILON * f64::EPSILON * norm).max(f64::MIN_POSITIVE);
+        let (mut pivots, mut counts) = ([1.0; LANES], [0.0; LANES]);
+        let mut square = 0.0;
+        for (row, entry) in self.diagonal.iter().enumerate() {
+            for lane in 0..LANES {
+                let pivot = entry - shifts[lane] - square / pivots[lane];
+                // What is next to nothing counts as negative.
+                let pivot = if pivot.abs() < least { -least } else { pivot };
+                counts[lane] += if pivot > 0.0 { 1.0 } else { 0.0 };
+                pivots[lane] = pivot;
+            }
+            square = squares.get(row).copied().unwrap_or_default();
+        }
+        counts
+    }
+
+    /// Eigenvalues near these, descending, and their orthonormal vectors; `None` if one is not found.
+    fn vectors(&self, near: &[f64]) -> Option<Vec<(f64, Vec<f64>)>> {
+        let (order, norm) = (self.diagonal.len(), self.norm());
+        let mut found: Vec<(f64, Vec<f64>)> = Vec::with_capacity(near.len());
+        for &shift in near {
+            let solver = Solver::of(self, shift, norm);
+            let mut vector: Vec<f64> = (0..order).map(|row| start(row, found.len())).collect();
+            for _ in 0..SOLUTIONS {
+                solver.solve(&mut vector);
+                scale(&mut vector)?;
+                for _ in 0..SUBTRACTIONS {
+                    found.iter().for_each(|(_, other)| subtract(&mut vector, other));
+                    // Where much of it was subtracted, what is left is not orthogonal to rounding.
+                    if scale(&mut vector)? > MOST_LEFT {
+                        break;
+                    }
+                }
+            }
+            let images = self.times(&vector);
+            let value = dot(&images, &vector);
+            let square: f64 = images.iter().zip(&vector).map(|(image, entry)| (image - value * entry).powi(2)).sum();
+            let is_near = square.sqrt() <= RESIDUAL * norm;
+            if !is_near || found.iter().any(|(_, other)| dot(other, &vector).abs() > SKEW) {
+                return None;
+            }
+            found.push((value, vector));
+        }
+        // Those that are next to equal may have come in another order.
+        found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        Some(found)
+    }
+
+    /// A·v
+    fn times(&self, vector: &[f64]) -> Vec<f64> {
+        let mut images: Vec<f64> = self.diagonal.iter().zip(vector).map(|(entry, x)| entry * x).collect();
+        for (row, entry) in self.beside.iter().enumerate() {
+            images[row] += entry * vector[row + 1];
+            images[row + 1] += entry * vector[row];
+        }
+        images
+    }
+}
+
+/// A − λ as a product of triangles, by elimination that takes the larger of two rows.
+struct Solver {
+    /// Of the upper triangle: one over the diagonal, and the two beside it.
+    upper: Vec<[f64; 3]>,
+    /// What of each row was taken from the next one, and whether they were exchanged before.
+    lower: Vec<(f64, bool)>,
+}
+
+impl Solver {
+    fn of(matrix: &Tridiagonal, value: f64, norm: f64) -> Self {
+        let (order, least) = (matrix.diagonal.len(), (f64::EPSILON * norm).max(f64::MIN_POSITIVE));
+        let beside = |row: usize| matrix.beside.get(row).copied().unwrap_or_default();
+        let (mut upper, mut lower) = (Vec::with_capacity(order), Vec::with_capacity(order));
+        let mut row = [matrix.diagonal[0] - value, beside(0), 0.0];
+        for next in 1..order {
+            let mut below = [beside(next - 1), matrix.diagonal[next] - value, beside(next)];
+            let is_exchanged = below[0].abs() > row[0].abs();
+            if is_exchanged {
+                std::mem::swap(&mut row, &mut below);
+            }
+            let inverse = at_least(row[0], least).recip();
+            let factor = below[0] * inverse;
+            upper.push([inverse, row[1], row[2]]);
+            lower.push((factor, is_exchanged));
+            row = [below[1] - factor * row[1], below[2] - factor * row[2], 0.0];
+        }
+        upper.push([at_least(row[0], least).recip(), 0.0, 0.0]);
+        Self { upper, lower }
+    }
+
+    fn solve(&self, vector: &mut [f64]) {
+        for (row, &(factor, is_exchanged)) in self.lower.iter().enumerate() {
+            if is_exchanged {
+                vector.swap(row, row + 1);
+            }
+            vector[row + 1] -= factor * vector[row];
+        }
+        let (mut next, mut after) = (0.0, 0.0);
+        for (entry, [inverse, first, second]) in vector.iter_mut().zip(&self.upper).rev() {
+            let solved = (*entry - first * next - second * after) * inverse;
+            *entry = solved;
+            (next, after) = (solved, next);
+        }
+    }
+}
+
+fn at_least(pivot: f64, least: f64) -> f64 {
+    if pivot.abs() < least { least.copysign(pivot) } else { pivot }
+}
+
+/// Numbers without a pattern, about as large as each other.
+fn start(row: usize, place: usize) -> f64 {
+    let mixed = (row as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add((place as u64) << 40);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    0.5 + (mixed >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const PARTS: usize = 8;
+    let mut sums = [0.0; PARTS];
+    let (a, b) = (a.chunks_exact(PARTS), b.chunks_exact(PARTS));
+    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a.zip(b) {
+        for part in 0..PARTS {
+            sums[part] += a[part] * b[part];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+fn subtract(vector: &mut [f64], other: &[f64]) {
+    let product = dot(vector, other);
+    vector.iter_mut().zip(other).for_each(|(entry, other)| *entry -= product * other);
+}
+
+/// Makes it a vector of length 1, and tells how long it was; `None` if nothing is left of it.
+fn scale(vector: &mut [f64]) -> Option<f64> {
+    let largest = vector.iter().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
+    if !(largest > 0.0 && largest.is_finite()) {
+        return None;
+    }
+    vector.iter_mut().for_each(|entry| *entry /= largest);
+    let length = dot(vector, vector).sqrt();
+    vector.iter_mut().for_each(|entry| *entry /= length);
+    Some(length * largest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::random::normal;
+    use crate::kernel::small::gram_of_rows;
+
+    /// `Q·diag(values)·Qᵀ` with some orthogonal Q.
+    fn with_values(values: &[f64]) -> Vec<f64> {
+        let order = values.len();
+        let drawn: Vec<f64> =
+            (0..order * order).map(|i| f64::from(normal(8, 1, (i / order) as u64, (i % order) as u32))).collect();
+        let basis = symmetric_eigen(&gram_of_rows(&drawn, order, order), order).unwrap().vectors;
+        let entry = |i: usize, j: usize| {
+            (0..order).map(|k| basis[i * order + k] * values[k] * basis[j * order + k]).sum::<f64>()
+        };
+        // Symmetric to the last bit.
+        (0..order * order).map(|e| entry(usize::max(e / order, e % order), usize::min(e / order, e % order))).collect()
+    }
+
+    /// The largest eigenvalues are those of the whole decomposition, and their vectors orthonormal and theirs.
+    fn check(a: &[f64], order: usize, count: usize) {
+        let found = find(a, order, count).expect("all of them");
+        let all = symmetric_eigen(a, order).unwrap();
+        let norm = all.values.iter().fold(0.0, |norm: f64, value| norm.max(value.abs()));
+        assert!(found.values.is_sorted_by(|x, y| x >= y));
+        for (place, (value, other)) in found.values.iter().zip(&all.values).enumerate() {
+            assert!((value - other).abs() <= 1e-11 * norm, "{order}, {place}: {value} is {other}");
+        }
+        let column = |place: usize| found.vectors.iter().skip(place).step_by(count).copied().collect::<Vec<f64>>();
+        for place in 0..count {
+            let vector = column(place);
+            for other in 0..=place {
+                let product: f64 = vector.iter().zip(column(other)).map(|(x, y)| x * y).sum();
+                assert!((product - f64::from(u8::from(other == place))).abs() < 1e-12);
+            }
+            for (row, entry) in a.chunks_exact(order).zip(&vector) {
+                let image: f64 = row.iter().zip(&vector).map(|(x, y)| x * y).sum();
+                assert!((image - found.values[place] * entry).abs() <= 1e-11 * norm);
+            }
+        }
+    }
+
+    #[test]
+    fn they_are_the_first_of_all() {
+        for (order, count) in [(2, 1), (7, 3), (40, 20), (100, 5), (130, 33)] {
+            check(&with_values(&(0..order).map(|i| 1.0 / (1.0 + i as f64)).collect::<Vec<_>>()), order, count);
+            check(&with_values(&(0..order).map(|i| 7.0 - i as f64).collect::<Vec<_>>()), order, count);
+        }
+    }
+
+    #[test]
+    fn a_large_one_does_not_hide_the_others() {
+        let values: Vec<f64> = (0..120).map(|i| if i == 0 { 1e5 } else { 4.0 - f64::from(i) / 40.0 }).collect();
+        check(&with_values(&values), 120, 32);
+    }
+
+    #[test]
+    fn equal_ones_have_vectors_of_their_own() {
+        let nearly = |i: usize| 1.0 + 1e-13 * i as f64;
+        for values in [
+            vec![3.0; 40],
+            (0..60).map(|i| f64::from(i / 10)).collect(),
+            (0..60).map(|i| nearly(i) + f64::from(u8::from(i > 50))).collect(),
+        ] {
+            check(&with_values(&values), values.len(), 20);
+        }
+        // Parts that have nothing to do with each other.
+        let order = 30;
+        let diagonal: Vec<f64> =
+            (0..order * order).map(|e| if e % order == e / order { f64::from(e as u32 % 3) } else { 0.0 }).collect();
+        check(&diagonal, order, 12);
+    }
+
+    #[test]
+    fn what_cannot_be_found_alone_is_found_with_the_others() {
+        for (order, count) in [(0, 0), (0, 3), (1, 1), (5, 0), (5, 3), (5, 9)] {
+            let a = with_values(&(0..order).map(f64::from).collect::<Vec<_>>());
+            let order = order as usize;
+            let found = largest_eigen(&a, order, count).unwrap();
+            assert_eq!((found.values.len(), found.vectors.len()), (count.min(order), order * count.min(order)));
+        }
+        assert_eq!(largest_eigen(&[0.0; 64], 8, 2).unwrap().values, [0.0, 0.0]);
+        assert!(largest_eigen(&[f64::NAN; 64], 8, 2).is_err());
+    }
+}
