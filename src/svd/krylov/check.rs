@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// What a step leaves of the worst residual, where nothing is known yet: on matrices of graphs it is about that.
 const LIKELY_RATIO: f64 = 0.55;
+/// The most that a step is expected to leave: the further a basis has grown, the more each step gains.
+const SLOWEST_RATIO: f64 = 0.75;
 /// The longest way to the next look, as a part of the steps before: what was expected may come sooner.
 const LONGEST_GAP: usize = 2;
 /// To look takes some operations for the cube of the columns of a basis, and a step some for each row, column of a basis and
@@ -43,10 +45,11 @@ impl Checks {
 
     /// Notes what a look found, and plans the next one: after the next step, if it is cheap.
     pub(super) fn note(&mut self, step: usize, worst: f64, tolerance: f64, is_cheap: bool) {
-        let ratio = self.last.map_or(LIKELY_RATIO, |before| ratio(before, Check { step, worst }));
+        let ratio = self.last.map_or(LIKELY_RATIO, |before| ratio(before, Check { step, worst }).min(SLOWEST_RATIO));
         self.last = Some(Check { step, worst });
         let longest = if is_cheap { 1 } else { (step / LONGEST_GAP).max(1) };
-        let (mut left, mut steps) = (worst * ratio, 1);
+        // As many steps as come nearest to the tolerance, or one.
+        let (mut left, mut steps) = (worst * ratio * ratio.sqrt(), 1);
         while left > tolerance && steps < longest {
             left *= ratio;
             steps += 1;
@@ -96,15 +99,19 @@ mod tests {
         assert_eq!(checks.next, 6, "more are expected, but not without a look");
         checks.note(6, 0.4, 0.05, false);
         assert_eq!(checks.next, 9);
+        checks.note(9, 0.08, 0.05, false);
+        assert_eq!(checks.next, 10);
+        checks.note(10, 0.07, 0.05, false);
+        assert_eq!(checks.next, 11, "what was slow once may not be so again");
         let mut checks = Checks::default();
         checks.note(6, 0.06, 0.05, false);
         assert_eq!(checks.next, 7, "soon");
         let mut checks = Checks::default();
         checks.note(24, 0.8, 0.05, false);
         checks.note(30, 0.4, 0.05, false);
-        assert_eq!(checks.next, 45);
+        assert_eq!(checks.next, 37);
         checks.note(45, 0.06, 0.05, false);
-        assert_eq!(checks.next, 47);
+        assert_eq!(checks.next, 46);
         checks.note(47, 0.07, 0.05, false);
         assert_eq!(checks.next, 48, "it rose");
         checks.note(48, f64::NAN, 0.05, false);
