@@ -158,6 +158,8 @@ pub fn advise_huge_pages<T>(vector: &Vec<T>) {
 
 /// Gives memory that was freed but kept for later back to the system, where that can be asked for.
 pub fn release_unused() {
+    #[cfg(target_os = "linux")]
+    slab::release_spare();
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it only looks at memory that is not in use.
     unsafe {

@@ -1,12 +1,12 @@
 //! Huge pages under buffers that are smaller than one.
 //!
 //! On a small graph a good part of the time of a run went into small pages, each of which the system has to find, fill and
-//! enter when it is first touched. A slab is some huge pages, of which buffers are cut one after the other; it is given back
-//! when the last of them is.
+//! enter when it is first touched. A slab is some huge pages, of which buffers are cut one after the other. When the last of
+//! them is given back it can be cut again: the next run of the same process finds its pages in place.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{ALIGNMENT, HUGE_PAGE};
 
@@ -21,9 +21,23 @@ thread_local! {
     static CURRENT: RefCell<Option<(Arc<Slab>, usize)>> = const { RefCell::new(None) };
 }
 
-/// Memory of its own, in huge pages where the system has them.
+/// Slabs that wait to be cut again.
+static SPARE: Mutex<Vec<Pages>> = Mutex::new(Vec::new());
+/// How many may wait.
+const MOST_SPARE: usize = 16;
+
+/// Pages that buffers are cut of.
 #[derive(Debug)]
 pub(super) struct Slab {
+    /// Always there, until the slab is given back.
+    pages: Option<Pages>,
+    /// Whether there may be anything but zeros in it.
+    is_used: bool,
+}
+
+/// Memory of its own, in huge pages where the system has them.
+#[derive(Debug)]
+struct Pages {
     mapped: NonNull<u8>,
     start: NonNull<u8>,
 }
@@ -31,12 +45,12 @@ pub(super) struct Slab {
 /// Bytes that are mapped, so that a slab can start at a huge page.
 const MAPPED: usize = BYTES + HUGE_PAGE;
 
-// SAFETY: a slab is memory and nothing else; whoever cut a piece alone uses it.
-unsafe impl Send for Slab {}
+// SAFETY: they are memory and nothing else; whoever cut a piece alone uses it.
+unsafe impl Send for Pages {}
 // SAFETY: as above.
-unsafe impl Sync for Slab {}
+unsafe impl Sync for Pages {}
 
-impl Slab {
+impl Pages {
     fn new() -> Option<Self> {
         // SAFETY: a new private mapping at no given place; all of it is zero.
         let mapped = unsafe {
@@ -55,15 +69,37 @@ impl Slab {
             libc::madvise(start.as_ptr().cast(), BYTES, libc::MADV_HUGEPAGE);
             start
         };
-        Some(Slab { mapped, start })
+        Some(Pages { mapped, start })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is these pages' own, and nobody has a piece of it any more.
+        unsafe { libc::munmap(self.mapped.as_ptr().cast(), MAPPED) };
+    }
+}
+
+impl Slab {
+    fn new() -> Option<Self> {
+        let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let is_used = spare.is_some();
+        Some(Slab { pages: Some(spare.or_else(Pages::new)?), is_used })
     }
 }
 
 impl Drop for Slab {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this slab's own, and nobody has a piece of it any more.
-        unsafe { libc::munmap(self.mapped.as_ptr().cast(), MAPPED) };
+        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < MOST_SPARE {
+            spare.extend(self.pages.take());
+        }
     }
+}
+
+/// Gives slabs that wait to be cut again back to the system.
+pub(super) fn release_spare() {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
 /// A piece of so many bytes, all zero, that starts at a cache line; `None` if there is no memory, or it is no size for a piece.
@@ -77,11 +113,39 @@ pub(super) fn cut(bytes: usize) -> Option<(Arc<Slab>, NonNull<u8>)> {
             *current = Some((Arc::new(Slab::new()?), 0));
         }
         let (slab, taken) = current.as_mut()?;
-        // SAFETY: the piece ends within the slab, and the next one starts behind it.
-        let piece = unsafe { slab.start.add(*taken) };
+        let start = slab.pages.as_ref()?.start;
+        // SAFETY: the piece ends within the slab, and the next one starts behind it. Nobody else has it.
+        let piece = unsafe {
+            let piece = start.add(*taken);
+            if slab.is_used {
+                piece.write_bytes(0, bytes);
+            }
+            piece
+        };
         *taken += bytes;
         Some((slab.clone(), piece))
     };
     // A thread that is ending has no slab any more.
     CURRENT.try_with(|current| cut(&mut current.borrow_mut())).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_again_is_zero() {
+        let bytes = *PIECES.end();
+        for _ in 0..3 {
+            let pieces: Vec<_> = (0..3 * BYTES / bytes).map(|_| cut(bytes).expect("memory")).collect();
+            for (_, piece) in &pieces {
+                // SAFETY: the piece has so many bytes, and is this test's own.
+                let piece = unsafe { std::slice::from_raw_parts_mut(piece.as_ptr(), bytes) };
+                assert!(piece.iter().all(|&byte| byte == 0));
+                piece.fill(7);
+            }
+        }
+        assert!(SPARE.lock().unwrap().len() <= MOST_SPARE);
+        assert!(cut(bytes + 1).is_none() && cut(PIECES.start() - 1).is_none());
+    }
 }
