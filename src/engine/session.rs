@@ -4,6 +4,7 @@
 //! then the same everywhere (sums), or everybody's own rows of the same panel.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::hint::spin_loop;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::cluster::Cluster;
 use super::columns::{Solo, columns_flow};
 use super::compile::{Flow, Slot, gather_flow, program_flow, reduce_flow};
 use super::error::EngineError;
-use super::needs::Wanted;
+use super::needs::{Needs, Wanted};
 use super::parcel::{Parcel, Partial, Payload, Whole};
 use super::shard::Shard;
 use super::step::Context;
@@ -27,7 +28,7 @@ use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
 use crate::kernel::{columns, gemm, gram, random, small};
 use crate::matrix::Dense;
-use crate::plan::{Layouts, Program};
+use crate::plan::{Layouts, Program, Value};
 
 /// How long a worker sleeps before it looks whether it was asked to stop.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -40,9 +41,7 @@ const ATTENTION: Duration = Duration::from_micros(50);
 pub struct Session<'a> {
     worker: &'a mut Worker,
     context: Rc<Context>,
-    programs: Vec<(Arc<Program>, Flow)>,
-    /// The programs again, to multiply by columns, where that can be.
-    by_columns: Vec<Option<ByColumns>>,
+    programs: Vec<Planned>,
     reduce: Flow,
     gather: Flow,
     gram_scratch: gram::Scratch,
@@ -56,11 +55,15 @@ pub struct Session<'a> {
     unconfirmed: Option<Awaited>,
 }
 
-/// A program by columns.
-struct ByColumns {
-    solo: Rc<Solo>,
-    /// The dataflow, once there was use for it.
-    flow: Option<Flow>,
+/// A program, and the dataflows that run it, each once there was use for it.
+struct Planned {
+    program: Arc<Program>,
+    /// The values of which only needed rows go to other processes.
+    needs: BTreeMap<Value, Rc<Needs>>,
+    by_rows: Option<Flow>,
+    /// To multiply by columns, where that can be.
+    solo: Option<Rc<Solo>>,
+    by_columns: Option<Flow>,
 }
 
 /// Something that a dataflow will leave in a slot.
@@ -91,7 +94,6 @@ impl<'a> Session<'a> {
             worker,
             context,
             programs: Vec::new(),
-            by_columns: Vec::new(),
             reduce,
             gather,
             gram_scratch,
@@ -103,17 +105,20 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Builds the dataflows of the programs, once all processes know what each needs.
+    /// Takes the programs up, once all processes know what each needs.
     pub(super) fn start(&mut self, programs: &[Arc<Program>], wanted: &Wanted) -> Result<(), EngineError> {
         let mut needs = self.agree_on_needs(wanted)?.into_iter();
-        for (number, program) in programs.iter().enumerate() {
+        for program in programs {
             self.context.seconds.borrow_mut().push(vec![0.0; program.steps().len()]);
-            let needs = needs.next().unwrap_or_default();
-            let flow = program_flow(self.worker, number, program, needs, &self.context);
-            self.programs.push((program.clone(), flow));
             let is_near = !self.context.travel.in_chunks;
             let solo = if is_near { Solo::new(program, &self.context) } else { None };
-            self.by_columns.push(solo.map(|solo| ByColumns { solo: Rc::new(solo), flow: None }));
+            self.programs.push(Planned {
+                program: program.clone(),
+                needs: needs.next().unwrap_or_default(),
+                by_rows: None,
+                solo: solo.map(Rc::new),
+                by_columns: None,
+            });
         }
         Ok(())
     }
@@ -137,13 +142,13 @@ impl<'a> Session<'a> {
     /// # Panics
     /// If there is no such program, or the panel has another number of rows than it takes.
     pub fn multiply(&mut self, program: usize, x: &Shard) -> Result<Shard, EngineError> {
-        let (input_rows, output_rows) = (self.programs[program].0.input_rows(), self.programs[program].0.output_rows());
-        assert_eq!(x.total_rows(), input_rows, "the panel must fit the program");
+        let Planned { program: planned, solo, .. } = &self.programs[program];
+        assert_eq!(x.total_rows(), planned.input_rows(), "the panel must fit the program");
         if x.cols() == 0 {
-            return self.context.shard(output_rows, 0, |_, _| Ok(()));
+            return self.context.shard(planned.output_rows(), 0, |_, _| Ok(()));
         }
-        match &self.by_columns[program] {
-            Some(ByColumns { solo, .. }) if solo.is_worth_it(x.cols(), self.worker.peers()) => {
+        match solo {
+            Some(solo) if solo.is_worth_it(x.cols(), self.worker.peers()) => {
                 let solo = solo.clone();
                 self.multiply_by_columns(program, &solo, x.clone())
             }
@@ -159,21 +164,10 @@ impl<'a> Session<'a> {
             trace::leave();
             return made?;
         }
-        if let Some(ByColumns { flow: flow @ None, .. }) = &mut self.by_columns[program] {
-            *flow = Some(columns_flow(self.worker, program, solo, &self.context));
+        if self.programs[program].by_columns.is_none() {
+            self.programs[program].by_columns = Some(columns_flow(self.worker, program, solo, &self.context));
         }
-        let turned = self.turn(
-            "before a product",
-            |session| match &mut session.by_columns[program] {
-                Some(ByColumns { flow: Some(flow), .. }) => flow,
-                _ => unreachable!("the dataflow was built"),
-            },
-            Payload::Shard(x),
-        );
-        match turned? {
-            Payload::Shard(shard) => Ok(shard),
-            _ => Err(self.nothing_came("a product")),
-        }
+        self.product(x, |session| session.programs[program].by_columns.as_mut())
     }
 
     /// Seconds that each step of a program took this worker when it was last run; waiting for others is no part of it.
@@ -181,9 +175,24 @@ impl<'a> Session<'a> {
         self.context.seconds.borrow()[program].clone()
     }
 
-    /// One epoch of a program.
-    pub(super) fn run_program(&mut self, program: usize, input: Shard) -> Result<Shard, EngineError> {
-        match self.turn("before a product", |session| &mut session.programs[program].1, Payload::Shard(input))? {
+    /// A product by rows: one epoch of a program.
+    pub(super) fn run_program(&mut self, program: usize, x: Shard) -> Result<Shard, EngineError> {
+        let planned = &mut self.programs[program];
+        if planned.by_rows.is_none() {
+            let needs = std::mem::take(&mut planned.needs);
+            planned.by_rows = Some(program_flow(self.worker, program, &planned.program, needs, &self.context));
+        }
+        self.product(x, |session| session.programs[program].by_rows.as_mut())
+    }
+
+    /// What a dataflow that was built makes of a panel.
+    fn product(&mut self, x: Shard, flow: impl Fn(&mut Self) -> Option<&mut Flow>) -> Result<Shard, EngineError> {
+        let turned = self.turn(
+            "before a product",
+            |session| flow(session).unwrap_or_else(|| unreachable!("the dataflow was built")),
+            Payload::Shard(x),
+        );
+        match turned? {
             Payload::Shard(shard) => Ok(shard),
             _ => Err(self.nothing_came("a product")),
         }
