@@ -154,7 +154,11 @@ pub fn embed_matrix(
 
 /// The matrix of the embedding, with the T of [`Degrees`].
 pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
-    let coefficients = options.walks.coefficients();
+    matrix_of(graph, options, &options.walks.coefficients())
+}
+
+/// The same with these coefficients of T⁰, T¹, … in place of those of the walks.
+pub(super) fn matrix_of(graph: &Graph, options: &Options, coefficients: &[f64]) -> Result<Matrix, ModelError> {
     if coefficients.len() < 2 {
         return Err(ModelError::NoWalks);
     }
@@ -169,7 +173,7 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
         Normalize::Row => degrees.row_normalized(&steps)?,
         Normalize::Symmetric => degrees.symmetric(&steps)?,
     };
-    let mut walks = transition.try_polynomial(&coefficients)?;
+    let mut walks = transition.try_polynomial(coefficients)?;
     if options.degree_weighted {
         let weight = match options.normalize {
             Normalize::Row => degrees.of_ends()?,

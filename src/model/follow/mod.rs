@@ -109,7 +109,7 @@ impl Follower {
             // What is new is found by rounds only.
             let touched: Vec<u32> = self.touched.iter().copied().filter(|_| options.svd.iterations > 0).collect();
             let share = self.changed as f64 / self.ledger.size().edges.max(1) as f64;
-            let change = start::Change { touched: &touched, share };
+            let change = start::Change { touched: &touched, share, is_directed: self.is_directed };
             (options.svd.start, columns) = start::from(found, &self.graph, &options, change, self.cluster)?;
         }
         let mut embedding = embed(&self.graph, &options, self.cluster, watch)?;

@@ -6,7 +6,8 @@ use crate::engine::{Cluster, product};
 use crate::graph::{Graph, Sparse};
 use crate::kernel::random;
 use crate::matrix::Dense;
-use crate::model::embedding::{Embedding, ModelError, Normalize, Options, Walks, matrix};
+use crate::matrix::walk::economized;
+use crate::model::embedding::{Embedding, ModelError, Normalize, Options, Walks, matrix_of};
 use crate::plan::Side;
 use crate::svd::Start;
 
@@ -20,8 +21,10 @@ const SMOOTH_COLUMNS: usize = 1;
 /// Edges that have changed, as a part of all, above which vectors found before say less than a product with a matrix of short
 /// walks does: to take these for those of the matrix is no larger a mistake then.
 const LARGE_SHARE: f64 = 0.1;
-/// The longest of those walks.
-const STEPS: usize = 4;
+/// The longest of those walks, where the eigenvalues of a step are real.
+const STEPS: usize = 3;
+/// The longest where they need not be: a polynomial that is near others on real numbers only is of no use then.
+const DIRECTED_STEPS: usize = 4;
 /// Times that the rows of new nodes are made of those of their neighbours, which may be new themselves.
 const SWEEPS: usize = 2;
 /// Rows that tell how vectors follow from those of neighbours, in all.
@@ -42,6 +45,8 @@ pub(super) struct Change<'a> {
     pub(super) touched: &'a [u32],
     /// Edges that are, as a part of all.
     pub(super) share: f64,
+    /// Whether edges lead one way.
+    pub(super) is_directed: bool,
 }
 
 /// Vectors to start from, and columns that were multiplied by for them. They are those found before, with rows for nodes that
@@ -53,7 +58,7 @@ pub(super) fn from(
     change: Change<'_>,
     cluster: Cluster,
 ) -> Result<(Option<Start>, usize), ModelError> {
-    let short = short_walks(&options.walks).filter(|_| change.share > LARGE_SHARE);
+    let short = short_walks(&options.walks, change.is_directed).filter(|_| change.share > LARGE_SHARE);
     let columns = match short {
         Some(_) => SMOOTH_COLUMNS,
         None => (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1),
@@ -71,11 +76,10 @@ pub(super) fn from(
     };
     let Some(right) = with_random(widened(&found.right, found, graph.nodes(), columns)) else { return Ok((None, 0)) };
     let (left, multiplied) = match short {
-        Some(walks) => {
-            let short = matrix(graph, &Options { walks, ..options.clone() })?;
-            let images = product(&short, Side::Plain, &right, cluster)?;
+        Some(short) => {
+            let images = product(&matrix_of(graph, options, &short)?, Side::Plain, &right, cluster)?;
             let steps = options.walks.coefficients().len() - 1;
-            (Some(Arc::new(images)), (width * STEPS).div_ceil(steps))
+            (Some(Arc::new(images)), (width * (short.len() - 1)).div_ceil(steps))
         }
         None => {
             let mut left = widened(&found.left, found, graph.nodes(), columns);
@@ -86,14 +90,19 @@ pub(super) fn from(
     Ok((left.map(|left| Start { left, right }), multiplied))
 }
 
-/// The walks of a matrix that is nearly that of these ones, and a fraction of the work: all that are longer count as the longest
-/// of it. `None` if these are short themselves.
-fn short_walks(walks: &Walks) -> Option<Walks> {
+/// The coefficients of T⁰, T¹, … of a matrix that is nearly that of these walks, and a fraction of the work. `None` if they
+/// are short themselves.
+fn short_walks(walks: &Walks, is_directed: bool) -> Option<Vec<f64>> {
     let coefficients = walks.coefficients();
-    (coefficients.len() > 2 * STEPS).then(|| {
-        let mut short = coefficients[1..=STEPS].to_vec();
-        short[STEPS - 1] += coefficients[STEPS + 1..].iter().sum::<f64>();
-        Walks::Weights(short)
+    let steps = if is_directed { DIRECTED_STEPS } else { STEPS };
+    (coefficients.len() > 2 * steps).then(|| {
+        if !is_directed {
+            return economized(&coefficients, steps);
+        }
+        // All that are longer count as the longest.
+        let mut short = coefficients[..=steps].to_vec();
+        short[steps] += coefficients[steps + 1..].iter().sum::<f64>();
+        short
     })
 }
 
@@ -170,9 +179,16 @@ mod tests {
 
     #[test]
     fn short_walks_count_as_much_as_all_of_them() {
-        let Some(Walks::Weights(short)) = short_walks(&Walks::Window(10)) else { panic!("ten steps are long") };
-        assert_eq!(short.len(), STEPS);
-        assert!((short.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        assert_eq!(short_walks(&Walks::Window(7)), None, "to take half of the steps is hardly less work");
+        for (is_directed, steps, off) in [(true, DIRECTED_STEPS, 1e-12), (false, STEPS, 0.09)] {
+            let short = short_walks(&Walks::Window(10), is_directed).expect("ten steps are long");
+            assert_eq!(short.len(), steps + 1);
+            assert!((short.iter().sum::<f64>() - 1.0).abs() < off);
+            let most = 2 * steps - 1;
+            assert_eq!(
+                short_walks(&Walks::Window(most), is_directed),
+                None,
+                "to take half of the steps is hardly less"
+            );
+        }
     }
 }
