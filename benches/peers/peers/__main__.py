@@ -13,12 +13,17 @@ from .rounds import Field, hold
 
 HERE = Path(__file__).resolve().parents[1]
 DEFAULT_WORKS = "ddi,ppi,facebook,hepth"
-DEFAULT_OURS = ["ours", "ours, to 0.02:embedding.tolerance=0.02;embedding.iterations=50"]
+DEFAULT_OURS = [
+    "ours",
+    "ours, fresh process:fresh",
+    "ours, to 0.02:embedding.tolerance=0.02;embedding.iterations=50",
+]
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run", description=__doc__)
     parser.add_argument("--program", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--again", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--scratch", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument(
         "--works", default=DEFAULT_WORKS, help="ddi, ppi, facebook, hepth and rmat-16 to rmat-20 [default: %(default)s]"
@@ -33,7 +38,7 @@ def arguments() -> argparse.Namespace:
         "--ours",
         action="append",
         metavar="NAME[:KEY=VALUE;…]",
-        help="our program with settings over the config's; the first is what ratios are to; may be repeated",
+        help="ours with settings over the config's, and `fresh` for a process each time; the first is what ratios are to",
     )
     return parser.parse_args()
 
@@ -54,6 +59,7 @@ def main() -> None:
     data = graphs.data_folder(Path(given.data) if given.data else None).resolve()
     field = Field(
         program=given.program.resolve(),
+        again=given.again.resolve(),
         ours=[ours.parse(text) for text in given.ours or DEFAULT_OURS],
         peers=contenders.named(given.peers),
         data=data,

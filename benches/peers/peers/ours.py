@@ -1,4 +1,7 @@
-"""Our program: a fresh process each time, whose own clock starts when the graph is loaded."""
+"""Ours: a process that has loaded and embeds again and again, as the peers do, or the program afresh each time.
+
+The clock of either starts when the graph is loaded.
+"""
 
 import json
 import os
@@ -6,30 +9,42 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .process import Stopped
+from .process import Process, Stopped
 from .works import Work, toml
 
 
 @dataclass(frozen=True)
 class Ours:
-    """Our program with settings over those of the config, such as `embedding.tolerance=0.02`."""
+    """Ours with settings over those of the config, such as `embedding.tolerance=0.02`."""
 
     name: str
     settings: tuple[str, ...] = ()
+    is_fresh: bool = False
 
 
 def parse(text: str) -> Ours:
-    """`NAME:KEY=VALUE;KEY=VALUE`"""
+    """`NAME:KEY=VALUE;KEY=VALUE`, where `fresh` in place of a setting asks for a fresh process each time."""
     name, _, settings = text.partition(":")
-    return Ours(name.strip(), tuple(part.strip() for part in settings.split(";") if part.strip()))
+    parts = [part.strip() for part in settings.split(";") if part.strip()]
+    return Ours(name.strip(), tuple(part for part in parts if part != "fresh"), "fresh" in parts)
+
+
+def start(again: Path, ours: Ours, work: Work, data: Path, timeout: float, folder: Path) -> Process:
+    """A process that has loaded the graph."""
+    command = [str(again), str(configured(work, folder)), str(data), *ours.settings]
+    return Process(command, {}, timeout, folder / f"{ours.name}.log")
+
+
+def configured(work: Work, folder: Path) -> Path:
+    config = folder / f"{work.name}.toml"
+    config.write_text(toml(work.config))
+    return config
 
 
 def run(program: Path, ours: Ours, work: Work, data: Path, seed: int, timeout: float, out: Path) -> dict:
-    """One repetition, in the words of measure.py."""
+    """One repetition in a fresh process, in the words of measure.py."""
     out.mkdir(parents=True, exist_ok=True)
-    config = out / f"{work.name}.toml"
-    config.write_text(toml(work.config))
-    command = [str(program), "--config", str(config), "--data", str(data), "--seed", str(seed), "--quiet"]
+    command = [str(program), "--config", str(configured(work, out)), "--data", str(data), "--seed", str(seed), "--quiet"]
     command += ["--out", str(out), "--workers", str(os.cpu_count() or 1)]
     for setting in ours.settings:
         command += ["--set", setting]

@@ -1,4 +1,4 @@
-"""A peer's process, from the outside."""
+"""The process of a contender, from the outside: it loads, and then works whenever it is told to."""
 
 import json
 import os
@@ -13,30 +13,35 @@ from .works import Work
 
 
 class Stopped(Exception):
-    """The peer is out of this work; the message says why."""
+    """The contender is out of this work; the message says why."""
 
 
 class Process:
-    """A running peer. It is ended when it takes longer than `timeout` seconds over anything."""
+    """A running contender. It is ended when it takes longer than `timeout` seconds over anything."""
 
-    def __init__(self, peer: Contender, work: Work, data: Path, timeout: float, log: Path) -> None:
+    def __init__(self, command: list[str], order: dict, timeout: float, log: Path) -> None:
         self.timeout = timeout
         self.log = log
         environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONWARNINGS": "ignore"}
         with log.open("w") as stderr:
             self.child = subprocess.Popen(
-                [sys.executable, "-m", "peers.measure"],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 env=environment,
             )
-        edges = str(work.edges) if work.edges else None
         # Loading is not measured: it has its time, and a compiler may have to run before.
-        answer = self._ask({"peer": peer.name, "work": work.name, "edges": edges, "data": str(data)}, timeout + 600)
+        answer = self._ask(order, timeout + 600)
         if "missing" in answer:
             self.end()
             raise Stopped(f"skipped: {answer['missing']}")
+
+    @classmethod
+    def of_peer(cls, peer: Contender, work: Work, data: Path, timeout: float, log: Path) -> "Process":
+        edges = str(work.edges) if work.edges else None
+        order = {"peer": peer.name, "work": work.name, "edges": edges, "data": str(data)}
+        return cls([sys.executable, "-m", "peers.measure"], order, timeout, log)
 
     def run(self, seed: int, threads: int, out: Path) -> dict:
         """One repetition; the answer of measure.py."""

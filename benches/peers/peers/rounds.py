@@ -36,6 +36,7 @@ class Field:
     """Who takes part, and how."""
 
     program: Path
+    again: Path
     ours: list[Ours]
     peers: list[Contender]
     data: Path
@@ -73,7 +74,9 @@ class Rounds:
         """Everyone once: ours first."""
         field, cores = self.field, os.cpu_count() or 1
         for one in field.ours:
-            run = partial(ours.run, field.program, one, self.work, field.data, repetition, field.timeout)
+            # A large graph is renumbered first, which the program does; to start takes no time beside it.
+            is_fresh = one.is_fresh or self.is_large
+            run = partial(self._run_fresh if is_fresh else self._run_ours, one, repetition)
             self._attempt(one.name, repetition, cores, run)
         for peer in field.peers:
             for threads in sorted({1, cores}) if peer.blas else [cores]:
@@ -108,10 +111,20 @@ class Rounds:
         self.record.add(entry)
         print(f"{self.work.name}: {contender}, {threads} threads: {said}", file=sys.stderr)
 
+    def _run_fresh(self, one: Ours, repetition: int, out: Path) -> dict:
+        field = self.field
+        return ours.run(field.program, one, self.work, field.data, repetition, field.timeout, out)
+
+    def _run_ours(self, one: Ours, repetition: int, out: Path) -> dict:
+        field = self.field
+        if one.name not in self.running:
+            self.running[one.name] = ours.start(field.again, one, self.work, field.data, field.timeout, self.folder)
+        return self.running[one.name].run(repetition, os.cpu_count() or 1, out)
+
     def _run_peer(self, peer: Contender, repetition: int, threads: int, out: Path) -> dict:
         if peer.name not in self.running:
             log = self.folder / f"{peer.name}.log"
-            self.running[peer.name] = Process(peer, self.work, self.field.data, self.field.timeout, log)
+            self.running[peer.name] = Process.of_peer(peer, self.work, self.field.data, self.field.timeout, log)
         return self.running[peer.name].run(repetition, threads, out)
 
     def _is_hopeless(self, contender: str, threads: int) -> bool:

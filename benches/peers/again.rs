@@ -1,0 +1,86 @@
+//! Ours as the peers are measured: a process that loads, warms up, and then embeds whenever it is told to.
+//!
+//! `again CONFIG DATA [KEY=VALUE …]`. An order is a line such as `{"seed": 1, "threads": 2, "out": "folder"}`; the answer is
+//! a line, too, with the seconds from the loaded graph to U, S and V, which are then written to the folder.
+
+use std::error::Error;
+use std::io::{Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use isvd_dist::config::Experiment;
+use isvd_dist::engine::{Cluster, Watch};
+use isvd_dist::graph::Graph;
+use isvd_dist::kernel;
+use isvd_dist::model::embedding::{Embedding, ModelError, embed};
+use isvd_dist::report::memory::peak_bytes;
+use isvd_dist::report::output::{Folder, ResultFile};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Order {
+    seed: u64,
+    threads: usize,
+    out: PathBuf,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    kernel::configure();
+    let mut arguments = std::env::args().skip(1);
+    let (Some(config), Some(data)) = (arguments.next(), arguments.next()) else {
+        return Err("say which config, and the folder of the datasets".into());
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let tiny = Task::load(Path::new("demo"), None, &["embedding.rank=8".to_owned()])?;
+    tiny.embed(1, cores)?;
+    let task = Task::load(config.as_ref(), Some(data.as_ref()), &arguments.collect::<Vec<_>>())?;
+    say(&json!({ "ready": true }))?;
+    // The first order is to load, which is done.
+    for line in stdin().lines().skip(1) {
+        let order: Order = serde_json::from_str(&line?)?;
+        // Peak memory is counted anew from here, where the system can.
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+        let idle = peak_bytes();
+        let start = Instant::now();
+        let answer = match task.embed(order.seed, order.threads) {
+            Err(error) => json!({ "failed": error.to_string() }),
+            Ok(embedding) => {
+                let (seconds, peak) = (start.elapsed().as_secs_f64(), peak_bytes());
+                Folder::prepare(&order.out)?.write_files(ResultFile::of_embedding(&embedding))?;
+                let (columns, residuals) = (embedding.operator_columns, &embedding.relative_residuals);
+                let worst = residuals.iter().copied().fold(0.0, f64::max);
+                json!({ "seconds": seconds, "columns": columns, "peak_bytes": peak, "idle_bytes": idle,
+                    "certificate": worst })
+            }
+        };
+        say(&answer)?;
+    }
+    Ok(())
+}
+
+/// A graph that is loaded, and how to embed it.
+struct Task {
+    experiment: Experiment,
+    graph: Graph,
+}
+
+impl Task {
+    fn load(config: &Path, data: Option<&Path>, settings: &[String]) -> Result<Self, Box<dyn Error>> {
+        let experiment = Experiment::load(config, settings)?;
+        let dataset = experiment.dataset.load(data, experiment.seed)?;
+        let graph = Graph::from_edges(dataset.graph.list()?, experiment.import)?;
+        Ok(Self { experiment, graph })
+    }
+
+    fn embed(&self, seed: u64, threads: usize) -> Result<Embedding, ModelError> {
+        let options = self.experiment.clone().with_seed(seed).embedding;
+        embed(&self.graph, &options, Cluster::threads(threads), Watch::default())
+    }
+}
+
+fn say(answer: &serde_json::Value) -> std::io::Result<()> {
+    let mut stdout = stdout().lock();
+    writeln!(stdout, "{answer}")?;
+    stdout.flush()
+}
