@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::io::{Write, stdin, stdout};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use isvd_dist::config::Experiment;
@@ -25,7 +26,17 @@ struct Order {
     out: PathBuf,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match follow_orders() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn follow_orders() -> Result<(), Box<dyn Error>> {
     kernel::configure();
     let mut arguments = std::env::args().skip(1);
     let (Some(config), Some(data)) = (arguments.next(), arguments.next()) else {
@@ -39,7 +50,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The first order is to load, which is done.
     for line in stdin().lines().skip(1) {
         let order: Order = serde_json::from_str(&line?)?;
-        // Peak memory is counted anew from here, where the system can.
+        // Peak memory is counted anew from here, where the system can. `reset_peak` would also give the pages back that a
+        // process keeps for its next decomposition.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let idle = peak_bytes();
         let start = Instant::now();
