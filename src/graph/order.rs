@@ -14,6 +14,12 @@ use crate::dataset::{self, EdgeList};
 const SAMPLE: usize = 1 << 16;
 /// By how much the strips that rows have entries in must become fewer.
 const WORTH_IT: f64 = 0.8;
+/// Groups of consecutive strips that are alike, each with its nodes of most edges first. With one alone, the first of two workers
+/// had few rows of many entries and the other many rows of few, so that one waited in products and the other between
+/// them; with more than two, more strips have to be gone over for a row.
+const GROUPS: usize = 2;
+/// Strips of a group at least.
+const LEAST_STRIPS: usize = 4;
 
 /// A numbering of nodes by rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +29,8 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order by degree, if it pays: the nodes of most edges first, those of a strip dealt out to its tiles in turn, so
-    /// that tiles have about the same work. It depends on the edges alone.
+    /// The order by degree, if it pays: the nodes of most edges first, in each of a few groups of strips; those of a strip
+    /// dealt out to its tiles in turn, so that tiles have about the same work. It depends on the edges alone.
     pub fn by_degree(list: &EdgeList) -> Option<Self> {
         let strips = list.nodes.div_ceil(STRIP_COLUMNS);
         if strips < 2 || list.edges.is_empty() {
@@ -45,7 +51,7 @@ impl Order {
         nodes.sort_by_key(|&node| std::cmp::Reverse(degrees[node as usize]));
         let tile_rows = Tiling::new(list.nodes).tile_rows();
         let mut rows = vec![0; list.nodes];
-        for (strip, members) in nodes.chunks(STRIP_COLUMNS).enumerate() {
+        for (strip, members) in dealt(&nodes).into_iter().enumerate() {
             let tiles = (members.len() / tile_rows).max(1);
             let height = members.len() / tiles;
             for (rank, &node) in members.iter().enumerate() {
@@ -92,6 +98,27 @@ impl Order {
     }
 }
 
+/// Deals out nodes, those of most edges first, to strips: to the first strip of every group, then to the second ones.
+fn dealt(nodes: &[u32]) -> Vec<Vec<u32>> {
+    let count = nodes.len().div_ceil(STRIP_COLUMNS);
+    let groups = (count / LEAST_STRIPS).clamp(1, GROUPS);
+    let room = |strip: usize| STRIP_COLUMNS.min(nodes.len() - strip * STRIP_COLUMNS);
+    let start = |group: usize| group * count / groups;
+    let mut strips: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut rest = nodes.iter();
+    for level in 0..count.div_ceil(groups) {
+        let of_level = (0..groups).map(|group| (start(group) + level, start(group + 1)));
+        let mut open: Vec<usize> = of_level.filter(|(strip, end)| strip < end).map(|(strip, _)| strip).collect();
+        while !open.is_empty() {
+            for &strip in &open {
+                strips[strip].extend(rest.next());
+            }
+            open.retain(|&strip| strips[strip].len() < room(strip));
+        }
+    }
+    strips
+}
+
 /// Over a sample of nodes, how many strips have entries in their rows: as they are numbered, and in another order.
 fn runs(list: &EdgeList, order: &Order) -> (usize, usize) {
     let (step, width) = (list.nodes.div_ceil(SAMPLE) as u32, STRIP_COLUMNS as u32);
@@ -135,6 +162,36 @@ mod tests {
         edges.iter().flat_map(|&(from, to)| [from, to]).for_each(|row| work[tiling.tile_of(row as usize)] += 1);
         let first = &work[..work.len() / 2];
         assert!(*first.iter().max().unwrap() < 2 * first.iter().min().unwrap(), "{first:?}");
+    }
+
+    #[test]
+    fn both_halves_of_a_large_graph_have_as_much_work() {
+        let graph = Rmat::named("rmat-18x2").unwrap().draw(1).unwrap();
+        let order = Order::by_degree(&graph).expect("a graph with hubs in eight strips");
+        let mut edges = graph.edges.clone();
+        order.renumber(&mut edges);
+        let share = |rows: std::ops::Range<u32>| {
+            let ends = edges.iter().flat_map(|&(from, to)| [from, to]);
+            ends.filter(|row| rows.contains(row)).count() as f64 / (2 * edges.len()) as f64
+        };
+        assert!((share(0..1 << 17) - 0.5).abs() < 0.01, "{}", share(0..1 << 17));
+        assert!(share(0..1 << 15) > 0.3 && share(1 << 17..(1 << 17) + (1 << 15)) > 0.3, "hubs lead both");
+    }
+
+    #[test]
+    fn every_node_is_dealt_out_once_whatever_their_number() {
+        for nodes in [1, STRIP_COLUMNS, 5 * STRIP_COLUMNS + 7, 9 * STRIP_COLUMNS + 1, 11 * STRIP_COLUMNS] {
+            let ranked: Vec<u32> = (0..nodes as u32).collect();
+            let strips = dealt(&ranked);
+            let (last, full) = strips.split_last().unwrap();
+            assert!(
+                full.iter().all(|strip| strip.len() == STRIP_COLUMNS) && last.len() == (nodes - 1) % STRIP_COLUMNS + 1
+            );
+            assert!(strips.iter().all(|strip| strip.is_sorted()), "hubs come first");
+            let mut all = strips.concat();
+            all.sort_unstable();
+            assert_eq!(all, ranked);
+        }
     }
 
     #[test]
