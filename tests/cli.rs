@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use support::{assert_done, assert_refused, folder, names, run, small, text, write_config};
@@ -49,6 +51,26 @@ fn usage_errors_end_with_2() {
         assert_refused(&run(folder.path(), arguments), 2, &[word]);
     }
     assert!(names(folder.path()).is_empty(), "a refused run leaves nothing behind");
+}
+
+/// More than two workers a core take longer together, and nothing else would tell them from fewer.
+#[test]
+fn no_more_workers_are_started_than_help() {
+    let (few, many) = (folder(), folder());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let with = |folder: &Path, workers: &str| {
+        run(folder, &[workers, "--out=out", "--json", "--set=embedding.rank=4", "--set=embedding.iterations=1"])
+    };
+    let output = with(many.path(), "--workers=1024");
+    assert_done(&output);
+    assert!(text(&output.stderr).contains(&format!("1024 workers on {cores} cores")), "{}", text(&output.stderr));
+    let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(metrics["workers"].as_u64(), Some(2 * cores as u64));
+    assert_done(&with(few.path(), "--workers=1"));
+    for name in ["left.npy", "right.npy"] {
+        let bytes = |folder: &Path| std::fs::read(folder.join("out").join(name)).unwrap();
+        assert!(bytes(many.path()) == bytes(few.path()), "{name}");
+    }
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! Sums of walks.
 
+use std::f64::consts::PI;
+
+/// Points of [−1, 1] at which polynomials are compared.
+const POINTS: usize = 256;
+
 /// The coefficients of T⁰, T¹, …, T^C for walks of up to C steps of which shorter ones count more:
 /// `c_q = (C − q + 1) / Σ_j j`, and nothing for staying. They sum to one.
 pub fn window_coefficients(window: usize) -> Vec<f64> {
@@ -23,6 +28,63 @@ pub fn economized(coefficients: &[f64], degree: usize) -> Vec<f64> {
     economized
 }
 
+/// The shortest polynomial without a constant term that is at most this part of the given one off it, all over [−1, 1], as
+/// coefficients of T⁰, T¹, …, and how far off it is. To be near in proportion is worth more than to be near: singular values that
+/// are looked for may be a small part of the largest. `None` if it would be as long, or if the given one has a zero other than
+/// that of staying.
+///
+/// ```
+/// use isvd_dist::matrix::walk::{near_in_proportion, window_coefficients};
+///
+/// let (shorter, off) = near_in_proportion(&window_coefficients(10), 0.01).unwrap();
+/// assert!(shorter.len() - 1 == 7 && off < 0.01);
+/// ```
+pub fn near_in_proportion(coefficients: &[f64], most: f64) -> Option<(Vec<f64>, f64)> {
+    // Everything is divided by T: what is left has no zero.
+    let quotient = coefficients.strip_prefix(&[0.0])?;
+    let points: Vec<f64> = (0..POINTS).map(|point| (PI * (point as f64 + 0.5) / POINTS as f64).cos()).collect();
+    let wanted: Vec<f64> = points.iter().map(|&at| value(quotient, at)).collect();
+    if wanted.iter().any(|&value| value * wanted[0] <= 0.0) {
+        return None;
+    }
+    // Polynomials that are orthogonal at the points, weighted by what is wanted there, are fitted one after the other. That
+    // is next to the best, because the points lie as those of Chebyshev do.
+    let within = |one: &[f64], other: &[f64]| -> f64 {
+        one.iter().zip(other).zip(&wanted).map(|((one, other), wanted)| one * other / (wanted * wanted)).sum()
+    };
+    let mut found: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+    let (mut fitted, mut fit) = (Vec::new(), vec![0.0; POINTS]);
+    let (mut term, mut at_points) = (vec![1.0], vec![1.0; POINTS]);
+    while found.len() + 1 < quotient.len() {
+        for (other, at_other) in &found {
+            let part = within(&at_points, at_other);
+            term.iter_mut().zip(other).for_each(|(entry, other)| *entry -= part * other);
+            at_points.iter_mut().zip(at_other).for_each(|(value, other)| *value -= part * other);
+        }
+        let length = within(&at_points, &at_points).sqrt();
+        term.iter_mut().chain(&mut at_points).for_each(|entry| *entry /= length);
+        let part = within(&wanted, &at_points);
+        fitted.push(0.0);
+        fitted.iter_mut().zip(&term).for_each(|(entry, term)| *entry += part * term);
+        fit.iter_mut().zip(&at_points).for_each(|(value, term)| *value += part * term);
+        let off = fit.iter().zip(&wanted).map(|(fit, wanted)| (fit / wanted - 1.0).abs()).fold(0.0, f64::max);
+        if off <= most {
+            return Some((std::iter::once(0.0).chain(fitted).collect(), off));
+        }
+        let next: (Vec<f64>, Vec<f64>) = (
+            std::iter::once(0.0).chain(term.iter().copied()).collect(),
+            at_points.iter().zip(&points).map(|(value, at)| value * at).collect(),
+        );
+        found.push((term, at_points));
+        (term, at_points) = next;
+    }
+    None
+}
+
+fn value(coefficients: &[f64], at: f64) -> f64 {
+    coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * at + coefficient)
+}
+
 /// The coefficients of a Chebyshev polynomial.
 fn chebyshev(degree: usize) -> Vec<f64> {
     let (mut before, mut now) = (Vec::new(), vec![1.0]);
@@ -40,10 +102,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn value(coefficients: &[f64], at: f64) -> f64 {
-        coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * at + coefficient)
-    }
 
     /// The farthest that two polynomials are apart on [−1, 1].
     fn apart(one: &[f64], other: &[f64]) -> f64 {
@@ -68,6 +126,25 @@ mod tests {
             assert_eq!(economized.len(), degree + 1);
             assert!(apart(&window, &economized) <= bound, "{degree}");
         }
+    }
+
+    #[test]
+    fn a_window_of_ten_is_nearly_one_of_seven_in_proportion() {
+        let window = window_coefficients(10);
+        for (most, steps) in [(0.03, 6), (0.0125, 7), (0.0075, 7), (0.002, 8)] {
+            let (shorter, off) = near_in_proportion(&window, most).unwrap();
+            assert_eq!(shorter.len() - 1, steps, "{off}");
+            for point in -1000..=1000 {
+                let at = f64::from(point) / 1000.0;
+                let distance = (value(&shorter, at) - value(&window, at)).abs();
+                assert!(distance <= 1.01 * off * value(&window, at).abs() + 1e-12, "{steps} at {at}");
+            }
+        }
+        assert_eq!(near_in_proportion(&window, 1e-9), None, "nothing shorter is so near");
+        assert_eq!(near_in_proportion(&[0.0, 0.5, 1.0], 0.1), None, "zero at -1/2");
+        assert_eq!(near_in_proportion(&[1.0, 1.0], 0.1), None);
+        assert_eq!(near_in_proportion(&[], 0.1), None);
+        assert_eq!(near_in_proportion(&[0.0], 0.1), None);
     }
 
     proptest! {

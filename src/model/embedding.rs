@@ -8,10 +8,15 @@ use std::sync::Arc;
 
 use crate::engine::{Cluster, EngineError, Watch};
 use crate::graph::{Graph, GraphError};
-use crate::matrix::walk::window_coefficients;
+use crate::matrix::walk::{near_in_proportion, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::model::transition::Degrees;
-use crate::svd::{self, Look, Progress, SvdError};
+use crate::svd::{self, Look, Near, Progress, SvdError};
+
+/// How far off a matrix of shorter walks may be, as a part of the tolerance: what is left for the residuals is 0.97 of it then.
+const NEAR: f64 = 0.1;
+/// Steps that it must save.
+const LEAST_SAVED: usize = 2;
 
 /// The matrix to embed with, and how to decompose it.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,7 +123,8 @@ pub fn embed(
     if graph.nodes() == 0 {
         return Err(ModelError::EmptyGraph);
     }
-    embed_matrix(&matrix(graph, options)?, &options.svd, cluster, watch)
+    let (matrix, near) = matrix_and_near(graph, options)?;
+    embed_near(&matrix, near.as_ref(), &options.svd, cluster, watch)
 }
 
 /// Embeds by a matrix of one's own: two vectors for every node if it has a row and a column for each, else one for every
@@ -129,7 +135,18 @@ pub fn embed_matrix(
     cluster: Cluster,
     watch: Watch<Progress>,
 ) -> Result<Embedding, ModelError> {
-    let svd = svd::decompose_watched(matrix, options, cluster, watch)?;
+    embed_near(matrix, None, options, cluster, watch)
+}
+
+/// The same, with the help of a matrix that is nearly this one.
+fn embed_near(
+    matrix: &Matrix,
+    near: Option<&Near>,
+    options: &svd::Options,
+    cluster: Cluster,
+    watch: Watch<Progress>,
+) -> Result<Embedding, ModelError> {
+    let svd = svd::decompose_near(matrix, near, options, cluster, watch)?;
     let roots: Vec<f32> = svd.singular_values.iter().map(|value| value.sqrt() as f32).collect();
     let scale = |vectors: Dense| {
         let mut data = vectors.into_data();
@@ -157,32 +174,68 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
     matrix_of(graph, options, &options.walks.coefficients())
 }
 
-/// The same with these coefficients of T⁰, T¹, … in place of those of the walks.
+/// The same, and a matrix that is nearly that and less work to multiply by: one of shorter walks, off by a small part of the
+/// tolerance. There is none without a tolerance, and none of a directed graph: the eigenvalues of its steps need not be real.
+pub fn matrix_and_near(graph: &Graph, options: &Options) -> Result<(Matrix, Option<Near>), ModelError> {
+    let (parts, walks) = (Parts::new(graph, options)?, options.walks.coefficients());
+    let matrix = parts.matrix(&walks)?;
+    let tolerance = options.svd.tolerance.filter(|_| graph.adjacency.is_symmetric());
+    let near = match tolerance.and_then(|tolerance| near_in_proportion(&walks, tolerance * NEAR)) {
+        Some((shorter, off)) if shorter.len() + LEAST_SAVED <= walks.len() => {
+            Some(Near { matrix: parts.matrix(&shorter)?, off })
+        }
+        _ => None,
+    };
+    Ok((matrix, near))
+}
+
+/// The matrix with these coefficients of T⁰, T¹, … in place of those of the walks.
 pub(super) fn matrix_of(graph: &Graph, options: &Options, coefficients: &[f64]) -> Result<Matrix, ModelError> {
-    if coefficients.len() < 2 {
-        return Err(ModelError::NoWalks);
-    }
-    let edges = Matrix::sparse("A", graph.adjacency.clone());
-    let nodes = edges.shape().rows;
-    let (steps, stay) = match options.self_loops {
-        false => (edges.clone(), 0.0),
-        true => (edges.try_add(&Matrix::identity(nodes))?, 1.0),
-    };
-    let degrees = Degrees::new(graph, stay);
-    let transition = match options.normalize {
-        Normalize::Row => degrees.row_normalized(&steps)?,
-        Normalize::Symmetric => degrees.symmetric(&steps)?,
-    };
-    let mut walks = transition.try_polynomial(coefficients)?;
-    if options.degree_weighted {
-        let weight = match options.normalize {
-            Normalize::Row => degrees.of_ends()?,
-            Normalize::Symmetric => degrees.roots_of_ends()?,
+    Parts::new(graph, options)?.matrix(coefficients)
+}
+
+/// What the matrix is made of.
+struct Parts {
+    transition: Matrix,
+    /// What walks are multiplied by.
+    weight: Option<Matrix>,
+    /// `λ (J − A)`
+    non_edges: Matrix,
+}
+
+impl Parts {
+    fn new(graph: &Graph, options: &Options) -> Result<Self, ModelError> {
+        let edges = Matrix::sparse("A", graph.adjacency.clone());
+        let nodes = edges.shape().rows;
+        let (steps, stay) = match options.self_loops {
+            false => (edges.clone(), 0.0),
+            true => (edges.try_add(&Matrix::identity(nodes))?, 1.0),
         };
-        walks = walks.try_multiply(&weight)?;
+        let degrees = Degrees::new(graph, stay);
+        let transition = match options.normalize {
+            Normalize::Row => degrees.row_normalized(&steps)?,
+            Normalize::Symmetric => degrees.symmetric(&steps)?,
+        };
+        let weight = match (options.degree_weighted, options.normalize) {
+            (false, _) => None,
+            (true, Normalize::Row) => Some(degrees.of_ends()?),
+            (true, Normalize::Symmetric) => Some(degrees.roots_of_ends()?),
+        };
+        let non_edges = Matrix::ones(nodes, nodes).try_subtract(&edges)?.try_scale(options.negative)?;
+        Ok(Self { transition, weight, non_edges })
     }
-    let non_edges = Matrix::ones(nodes, nodes).try_subtract(&edges)?;
-    Ok(walks.try_subtract(&non_edges.try_scale(options.negative)?)?)
+
+    /// With these coefficients of T⁰, T¹, …
+    fn matrix(&self, coefficients: &[f64]) -> Result<Matrix, ModelError> {
+        if coefficients.len() < 2 {
+            return Err(ModelError::NoWalks);
+        }
+        let mut walks = self.transition.try_polynomial(coefficients)?;
+        if let Some(weight) = &self.weight {
+            walks = walks.try_multiply(weight)?;
+        }
+        Ok(walks.try_subtract(&self.non_edges)?)
+    }
 }
 
 /// The terms of the product of two vectors.

@@ -49,7 +49,9 @@ pub struct StagePlan {
     pub method: &'static str,
     /// Parts that are written down first.
     pub formed: Vec<FormedPart>,
-    /// Multiplications by the matrix and by its transpose.
+    /// What is nearly the matrix and multiplied by in its place until triplets are found, where that is so.
+    pub near: Option<String>,
+    /// Multiplications by the matrix and by its transpose, or by what is nearly that.
     pub sides: Vec<SidePlan>,
     /// The same without the planner.
     pub alternatives: Vec<Alternative>,

@@ -15,6 +15,8 @@ use crate::plan::{Program, Side};
 
 /// Residuals up to this, relative to their own σ, are fit to be used unasked.
 const TRUSTED_RESIDUAL: f64 = 1e-3;
+/// What rounding may add to the residuals of another matrix.
+const ROUNDING: f64 = 0.999;
 
 /// A matrix made ready to be decomposed: its programs, and the way to go.
 pub struct Prepared {
@@ -24,6 +26,17 @@ pub struct Prepared {
     pub(super) block: usize,
     programs: Vec<Arc<Program>>,
     gram: Option<GramPlan>,
+    /// How far off the matrix is whose programs are the last two, if there is one to grow bases with.
+    off: Option<f64>,
+}
+
+/// A matrix N that is nearly another one, M, and less work to multiply by.
+#[derive(Clone)]
+pub struct Near {
+    /// N.
+    pub matrix: Matrix,
+    /// ‖(M − N)v‖ beside ‖Mv‖, about, at the most.
+    pub off: f64,
 }
 
 impl Prepared {
@@ -50,19 +63,52 @@ impl Prepared {
         if gram.is_none() {
             programs.truncate(2);
         }
-        let prepared = Self { shape, options, block, programs, gram };
+        let prepared = Self { shape, options, block, programs, gram, off: None };
         cluster.memory.map_or(Ok(()), |limit| prepared.fit_into(limit))?;
         Ok(prepared)
     }
 
-    /// The same, with those parts of the matrix written down that are cheaper to multiply by then.
-    pub fn with_parts_formed(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Self, SvdError> {
+    /// The same, with those parts of the matrix written down that are cheaper to multiply by then; where there are none, with a
+    /// matrix that is nearly this one to grow bases with.
+    pub fn with_parts_formed(
+        matrix: &Matrix,
+        near: Option<&Near>,
+        options: &Options,
+        cluster: Cluster,
+    ) -> Result<Self, SvdError> {
         let prepared = Self::new(matrix, options, cluster)?;
         let forming = prepared.forming(matrix, false, cluster);
         match forming.parts.is_empty() {
-            true => Ok(prepared),
+            true => Ok(prepared.grown_with(near)),
             false => Self::new(&with_formed(matrix, &forming.parts, cluster)?, options, cluster),
         }
+    }
+
+    /// The same, where that serves, with a matrix that is nearly this one and less work to multiply by, to grow bases with until
+    /// they meet a tolerance. Residuals are measured with the matrix itself all the same.
+    pub fn grown_with(mut self, near: Option<&Near>) -> Self {
+        let Options { method, keep, tolerance, ref start, .. } = self.options;
+        let serves = |near: &&Near| {
+            let is_near = tolerance.is_some_and(|tolerance| near.off < tolerance) && near.matrix.shape() == self.shape;
+            is_near && method == Method::Krylov && keep == Keep::All && start.is_none()
+        };
+        if let Some(Near { matrix, off }) = near.filter(serves) {
+            self.programs.extend([Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))));
+            self.off = Some(*off);
+        }
+        self
+    }
+
+    /// Whether bases are grown with another matrix.
+    pub fn has_near(&self) -> bool {
+        self.off.is_some()
+    }
+
+    /// The same by iteration without another matrix; its programs stay where they are.
+    pub(super) fn grown_with_itself(&self) -> Self {
+        let Self { shape, block, .. } = *self;
+        let (options, programs) = (self.options.clone(), self.programs.clone());
+        Self { shape, options, block, programs, gram: None, off: None }
     }
 
     /// The parts of its matrix to write down first: all of it where its entries are needed anyway and fit, else what pays.
@@ -78,9 +124,14 @@ impl Prepared {
 
     /// What is to be iterated and how, in a line: other programs round differently.
     pub(super) fn label(&self) -> String {
-        let programs: String = self.programs[..2].iter().map(ToString::to_string).collect();
+        let programs: String = self.growing().iter().map(ToString::to_string).collect();
         let checksum = crc32fast::hash(programs.as_bytes());
         format!("iterate {} {} with programs {checksum:08x}", self.shape, self.options.label())
+    }
+
+    /// The programs that the iteration multiplies with, by M and by its transpose, or by what is nearly M.
+    pub fn growing(&self) -> &[Arc<Program>] {
+        if self.has_near() { &self.programs[self.programs.len() - 2..] } else { &self.programs[..2] }
     }
 
     /// The programs that the workers must have, in this order and before any others.
@@ -104,6 +155,18 @@ impl Prepared {
     pub(super) fn tall(&self) -> Tall {
         let (plain, transposed) = if self.is_turned() { (1, 0) } else { (0, 1) };
         Tall { columns: self.shape.smaller_side(), plain, transposed }
+    }
+
+    /// The programs to grow bases with, likewise.
+    pub(super) fn tall_to_grow(&self) -> Tall {
+        let (tall, before) = (self.tall(), if self.has_near() { self.programs.len() - 2 } else { 0 });
+        Tall { plain: before + tall.plain, transposed: before + tall.transposed, ..tall }
+    }
+
+    /// The tolerance for bases to stop at: what another matrix does to residuals comes on top of theirs, at right angles, about.
+    pub(super) fn tolerance_to_grow(&self) -> Option<f64> {
+        let with_near = |tolerance: f64, off: f64| ROUNDING * (tolerance * tolerance - off * off).sqrt();
+        self.options.tolerance.map(|tolerance| self.off.map_or(tolerance, |off| with_near(tolerance, off)))
     }
 
     /// The eigenvectors of the Gram matrix of the short side, if that is the way to go; where the choice is ours, only if

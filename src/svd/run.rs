@@ -9,7 +9,7 @@ use super::gram::{self, Spectrum};
 use super::keep::{Kept, Probe};
 use super::krylov::grow;
 use super::options::{Method, Options, SvdError};
-use super::prepared::Prepared;
+use super::prepared::{Near, Prepared};
 use super::subspace::{Projection, iterate, rotate};
 use super::warm::refine;
 use crate::engine::checkpoint::{Answer, Journal};
@@ -94,9 +94,21 @@ pub fn decompose_watched(
     cluster: Cluster,
     watch: Watch<Progress>,
 ) -> Result<Svd, SvdError> {
+    decompose_near(matrix, None, options, cluster, watch)
+}
+
+/// The same, with the help of a matrix that is nearly this one and less work to multiply by. Residuals are measured with the
+/// matrix itself, and where the other is not near enough, it is not used.
+pub fn decompose_near(
+    matrix: &Matrix,
+    near: Option<&Near>,
+    options: &Options,
+    cluster: Cluster,
+    watch: Watch<Progress>,
+) -> Result<Svd, SvdError> {
     let label = format!("svd {} {}", matrix.shape(), options.label());
     watch.once(&label, cluster, || {
-        let prepared = Prepared::with_parts_formed(matrix, options, cluster)?;
+        let prepared = Prepared::with_parts_formed(matrix, near, options, cluster)?;
         let watch = watch.clone();
         run(cluster, prepared.programs(), move |session| {
             let triplets = decompose_on(session, &prepared, &watch)?;
@@ -174,6 +186,21 @@ pub(super) fn iterate_on(
     prepared: &Prepared,
     watch: &Watch<Progress>,
 ) -> Result<Triplets, SvdError> {
+    let triplets = iterate_with(session, prepared, watch)?;
+    let tolerance = prepared.options.tolerance.filter(|_| prepared.has_near());
+    let is_missed = |tolerance: f64| {
+        let believed = triplets.certificate.looks.last().is_some_and(|look| look.worst_residual <= tolerance);
+        believed && triplets.certificate.worst() > tolerance
+    };
+    if !tolerance.is_some_and(is_missed) {
+        return Ok(triplets);
+    }
+    let again = iterate_with(session, &prepared.grown_with_itself(), watch)?;
+    Ok(Triplets { operator_columns: again.operator_columns + triplets.operator_columns, ..again })
+}
+
+/// The triplets by iteration, with the matrix that bases are to be grown with.
+fn iterate_with(session: &mut Session<'_>, prepared: &Prepared, watch: &Watch<Progress>) -> Result<Triplets, SvdError> {
     let (options, is_turned) = (&prepared.options, prepared.is_turned());
     let start = options.start.as_ref().map(|start| if is_turned { &*start.left } else { &*start.right });
     let find = match (options.method, start) {
@@ -221,8 +248,13 @@ fn triplets(session: &mut Session<'_>, prepared: &Prepared, mut projection: Proj
     }
     let found = &projection.singular_values[..options.rank.min(positive)];
     let Kept { count, energy, .. } = options.keep.count(found, projection.total);
-    let left = rotate(session, &projection.left.iter().collect::<Vec<_>>(), &projection.left_rotation, count)?;
-    let right = rotate(session, &projection.right.iter().collect::<Vec<_>>(), &projection.right_rotation, count)?;
+    // A basis is given back as soon as it was rotated: together they are most of the memory of a run.
+    let mut rotated = |basis: &mut Vec<Shard>, rotation: &[f64]| {
+        let basis = std::mem::take(basis);
+        rotate(session, &basis.iter().collect::<Vec<_>>(), rotation, count)
+    };
+    let left = rotated(&mut projection.left, &projection.left_rotation)?;
+    let right = rotated(&mut projection.right, &projection.right_rotation)?;
     let (left, right) = with_signs(session, left, right, prepared.is_turned())?;
     projection.singular_values.truncate(count);
     let Projection { singular_values, iterations, operator_columns, looks, .. } = projection;

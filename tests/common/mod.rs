@@ -363,7 +363,7 @@ pub fn within_a_minute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
 
 /// Checks that every worker keeps its own rows of a decomposition, and that they are those of the whole.
 pub fn assert_shards_of(matrix: &Matrix, options: &svd::Options, cluster: Cluster, whole: Svd) {
-    let prepared = Prepared::with_parts_formed(matrix, options, cluster).unwrap();
+    let prepared = Prepared::with_parts_formed(matrix, None, options, cluster).unwrap();
     let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {
         let triplets = decompose_on(session, &prepared, &Watch::default())?;
         for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {

@@ -50,12 +50,16 @@ pub(super) fn plan_stage(
     let forming = prepared.forming(matrix, subject.is_formed, cluster);
     let multiplied = forming.outlined(matrix);
     let prepared = Prepared::new(&multiplied, options, roomy)?;
+    let near = subject.near.as_ref().filter(|_| forming.parts.is_empty());
+    let prepared = prepared.grown_with(near);
+    let near = near.filter(|_| prepared.has_near());
     let planning_ms = start.elapsed().as_secs_f64() * 1e3;
 
     let (block, work) = (prepared.work().block, prepared.work());
-    let programs = prepared.programs()[..2].to_vec();
-    let sides = [Side::Plain, Side::Transposed].into_iter().zip(&programs);
-    let sides = sides.map(|(side, program)| side_plan(side, program, block, machine)).collect();
+    let programs = prepared.growing().to_vec();
+    let titles = if near.is_some() { ["N·G", "Nᵀ·G"] } else { ["M·G", "Mᵀ·G"] };
+    let sides = titles.into_iter().zip(&programs);
+    let sides = sides.map(|(title, program)| side_plan(title, program, block, machine)).collect();
     let demand = prepared.memory(machine);
     let data = PROGRAM_BYTES + data_bytes / machine.processes as u64;
     let shape = matrix.shape();
@@ -67,8 +71,9 @@ pub(super) fn plan_stage(
         block,
         method: prepared.method(),
         formed: forming.parts.iter().map(formed_part).collect(),
+        near: near.map(|near| near.matrix.to_string()),
         sides,
-        alternatives: alternatives(&multiplied, block, machine),
+        alternatives: alternatives(near.map_or(&multiplied, |near| &near.matrix), block, machine),
         turns: [work.plain, work.transposed],
         memory: MemoryPlan {
             data,
@@ -125,7 +130,7 @@ fn formed_part(part: &Matrix) -> FormedPart {
     FormedPart { part: part.to_string(), shape: [shape.rows, shape.columns], bytes }
 }
 
-fn side_plan(side: Side, program: &Program, block: usize, machine: &Machine) -> SidePlan {
+fn side_plan(side: &'static str, program: &Program, block: usize, machine: &Machine) -> SidePlan {
     let rewritten = program.rewritten();
     let total = program.estimate(block, machine);
     let steps = program.estimate_steps(block, machine).into_iter().zip(program.steps()).enumerate();
@@ -139,7 +144,7 @@ fn side_plan(side: Side, program: &Program, block: usize, machine: &Machine) -> 
         measured: None,
     };
     SidePlan {
-        side: if side == Side::Plain { "M·G" } else { "Mᵀ·G" },
+        side,
         rewritten: rewritten.answer,
         shared: rewritten.shared,
         steps: steps.map(step).collect(),

@@ -14,13 +14,13 @@ use crate::engine::Cluster;
 use crate::graph::{Graph, Sparse};
 use crate::matrix::{Dense, Matrix};
 use crate::model::classifier::{self, ClassifierError, Design, Examples, Labels, Rows};
-use crate::model::embedding;
+use crate::model::embedding::{self, ModelError};
 use crate::model::features::{FeatureError, center, outline_centred, with_embedding};
 use crate::model::named::Named;
 use crate::model::propagation::Propagation;
 use crate::report::metrics::{CLASSIFIER, EMBEDDING, FEATURES};
 use crate::report::progress::Voice;
-use crate::svd;
+use crate::svd::{self, Near};
 
 /// The size of a graph that is not at hand.
 #[derive(Debug, Clone, Args)]
@@ -82,13 +82,15 @@ pub(super) struct Subject {
     pub(super) stage: &'static str,
     pub(super) matrix: Matrix,
     pub(super) options: svd::Options,
+    /// What is nearly the matrix and less work, if there is such a one.
+    pub(super) near: Option<Near>,
     /// Whether it is written down, whatever it costs, if it fits: something is to be dropped from its entries.
     pub(super) is_formed: bool,
 }
 
 impl Subject {
     fn new(stage: &'static str, matrix: Matrix, options: &svd::Options) -> Self {
-        Self { stage, matrix, options: options.clone(), is_formed: false }
+        Self { stage, matrix, options: options.clone(), near: None, is_formed: false }
     }
 
     /// The same, with the rank cut to what the matrix has.
@@ -176,7 +178,7 @@ impl Subjects {
 /// The matrix of the embedding, or that of the text.
 fn link_stage(experiment: &Experiment, graph: &Graph, dataset: &Dataset, cluster: Cluster) -> Result<Subject, Error> {
     let matrix = match &experiment.matrix {
-        None => embedding_matrix(graph, experiment)?,
+        None => return embedding_stage(graph, experiment),
         Some(statement) => {
             let mut names = Named::new(graph, dataset, cluster, experiment.seed);
             let matrix = statement.formula.evaluate(&mut names);
@@ -186,9 +188,11 @@ fn link_stage(experiment: &Experiment, graph: &Graph, dataset: &Dataset, cluster
     Ok(Subject::new(EMBEDDING, matrix, &experiment.embedding.svd))
 }
 
-fn embedding_matrix(graph: &Graph, experiment: &Experiment) -> Result<Matrix, Error> {
-    embedding::matrix(graph, &experiment.embedding)
-        .map_err(|source| Error::Embed { dataset: experiment.name.clone(), source: source.into() })
+fn embedding_stage(graph: &Graph, experiment: &Experiment) -> Result<Subject, Error> {
+    let options = &experiment.embedding;
+    let failed = |source: ModelError| Error::Embed { dataset: experiment.name.clone(), source: source.into() };
+    let (matrix, near) = embedding::matrix_and_near(graph, options).map_err(failed)?;
+    Ok(Subject { near, ..Subject::new(EMBEDDING, matrix, &options.svd) })
 }
 
 /// The matrices of node classification.
@@ -230,7 +234,7 @@ impl<'a> NodeStages<'a> {
         let nodes = features.shape().rows;
         if let Some(graph) = self.graph {
             let options = &self.experiment.embedding.svd;
-            stages.push(Subject::new(EMBEDDING, embedding_matrix(graph, self.experiment)?, options));
+            stages.push(embedding_stage(graph, self.experiment)?);
             let side = || self.made(nodes, options.rank);
             features = with_embedding(&features, &(side(), side())).map_err(failed)?;
         }

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::super::arguments::{Log, What, worker_count};
 use super::super::checkpoints::{Checkpoints, DEFAULT_SECONDS};
-use super::super::request::{Format, Request, all_threads, data_folder};
+use super::super::request::{Format, Request, data_folder, started};
 use super::super::{Error, memory};
 use super::FollowError;
 use crate::dataset::stream::{Origin, Rule, Span};
@@ -69,7 +69,8 @@ pub struct Follow {
     #[arg(long)]
     pub tolerate: bool,
 
-    /// How many worker threads compute [default: all threads]. The results do not depend on it
+    /// How many worker threads compute [default: all threads]; at most two a core are started. The
+    /// results do not depend on it
     #[arg(long, value_name = "N", value_parser = worker_count())]
     pub workers: Option<usize>,
 
@@ -182,7 +183,7 @@ impl Follow {
         }
         let request = Request {
             cluster: Cluster {
-                workers: self.workers.unwrap_or_else(all_threads),
+                workers: started(self.workers, self.quiet),
                 transport: Transport::Pointers,
                 memory: self.memory.or_else(memory::share),
                 mesh: None,

@@ -51,6 +51,10 @@ fn show_stage(f: &mut fmt::Formatter<'_>, explanation: &Explanation, stage: &Sta
         let [rows, columns] = part.shape;
         row(f, "formed once", &format_args!("{} ({rows}×{columns}, {})", brief(&part.part), size(part.bytes)))?;
     }
+    if let Some(near) = &stage.near {
+        row(f, "N, nearly M", &brief(near))?;
+        row(f, "", &"multiplied by until triplets are found; their residuals are measured with M itself")?;
+    }
     row(f, "planned in", &format_args!("{:.1} ms", stage.planning_ms))?;
     for side in &stage.sides {
         show_side(f, explanation, side)?;

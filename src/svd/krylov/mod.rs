@@ -46,7 +46,8 @@ pub(super) fn grow(
     progress: &Progress,
     journal: &mut Journal,
 ) -> Result<Projection, SvdError> {
-    let (matrix, options) = (prepared.tall(), &prepared.options);
+    let matrix = prepared.tall_to_grow();
+    let options = &Options { tolerance: prepared.tolerance_to_grow(), ..prepared.options.clone() };
     let sizes = Sizes::new(options, matrix.columns, prepared.block);
     let mut growth = Growth {
         matrix,
