@@ -101,7 +101,9 @@ fn years() {
     let last = years.iter().copied().max().unwrap_or(0);
     let until = |year: i32| citations.partition_point(|citation| year_of(citation) <= year);
     let by_year: Vec<usize> = (last - STEPS as i32..=last).map(until).collect();
-    follow(&citations, &by_year, "a year a step", 0.15);
+    for tolerance in [0.2, 0.15, 0.05] {
+        follow(&citations, &by_year, "a year a step", tolerance);
+    }
     let by_count = (0..=STEPS).map(|step| citations.len() - (STEPS - step) * COUNT).collect::<Vec<_>>();
     follow(&citations, &by_count, &format!("{COUNT} citations a step"), 0.05);
 }

@@ -11,7 +11,7 @@ use isvd_dist::graph::{Graph, Import};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::embedding::{self, Normalize, Walks};
 use isvd_dist::plan::Side;
-use isvd_dist::svd::{self, Keep, Method, Near, Prepared, Svd};
+use isvd_dist::svd::{self, Keep, Method, Near, Prepared, Start, Svd};
 
 const TOLERANCE: f64 = 0.03;
 
@@ -50,11 +50,17 @@ fn distances(images: &Dense, vectors: &Dense, values: &[f64]) -> Vec<f64> {
     values.iter().enumerate().map(of_triplet).collect()
 }
 
-/// Residuals, measured here with the matrix itself, are within the tolerance on both sides, and what the certificate says.
-fn check(matrix: &Matrix, svd: &Svd) {
+/// The residuals of both sides, measured here with the matrix itself.
+fn measured(matrix: &Matrix, svd: &Svd) -> (Vec<f64>, Vec<f64>) {
     let image = |side, vectors: &Dense| product(matrix, side, &Arc::new(vectors.clone()), Cluster::threads(2)).unwrap();
     let measured = distances(&image(Side::Plain, &svd.right), &svd.left, &svd.singular_values);
     let back = distances(&image(Side::Transposed, &svd.left), &svd.right, &svd.singular_values);
+    (measured, back)
+}
+
+/// They are within the tolerance, and what the certificate says.
+fn check(matrix: &Matrix, svd: &Svd) {
+    let (measured, back) = measured(matrix, svd);
     assert_eq!(measured.len(), 16);
     for (place, claimed) in svd.certificate.relative_residuals.iter().enumerate() {
         let (measured, back) = (measured[place], back[place]);
@@ -76,9 +82,37 @@ fn shorter_walks_find_the_triplets_of_longer_ones() {
     for (helped, alone) in helped.singular_values.iter().zip(&alone.singular_values) {
         assert!((helped - alone).abs() < 5e-3 * alone, "{helped}, {alone}");
     }
+    let (_, back) = measured(&matrix, &helped);
+    assert!(back.iter().all(|residual| *residual <= 1.5 * near.off), "{back:?} beside {}", near.off);
     let prepared = Prepared::new(&matrix, &options.svd, Cluster::threads(1)).unwrap();
     let products = |prepared: &Prepared| prepared.growing()[0].sparse_products();
     assert_eq!((products(&prepared), products(&prepared.grown_with(Some(&near)))), (10, 8));
+}
+
+/// From vectors found before residuals are not measured with the matrix itself, but what is told is never too little.
+#[test]
+fn from_vectors_found_before_residuals_are_told_with_what_is_left_out() {
+    let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
+    let (matrix, near) = embedding::matrix_and_near(&graph, &options).unwrap();
+    let near = near.unwrap();
+    assert!(near.is_plain);
+    let rough = svd::Options { tolerance: Some(0.3), ..options.svd.clone() };
+    let before = found(&matrix, None, &rough);
+    let (left, right) = (Arc::new(before.left), Arc::new(before.right));
+    let warm = svd::Options { start: Some(Start { left, right }), ..options.svd.clone() };
+    let helped = found(&matrix, Some(&near), &warm);
+    assert!(helped != found(&matrix, None, &warm), "it was used");
+    assert!(helped.certificate.worst() <= TOLERANCE, "{}", helped.certificate.worst());
+    let (measured, back) = measured(&matrix, &helped);
+    for (place, told) in helped.certificate.relative_residuals.iter().enumerate() {
+        let both = measured[place].hypot(back[place]);
+        assert!(both <= told + 1e-4, "{place}: {both}, told {told}");
+    }
+    let weighed = Near { is_plain: false, ..near };
+    assert!(
+        found(&matrix, Some(&weighed), &warm) == found(&matrix, None, &warm),
+        "what is near in other lengths does not serve"
+    );
 }
 
 /// Catches a certificate that is believed before it is measured.
@@ -87,7 +121,7 @@ fn one_that_is_not_near_is_found_out() {
     let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
     let matrix = embedding::matrix(&graph, &options).unwrap();
     let other = embedding::matrix(&graph, &embedding::Options { walks: Walks::Window(2), ..options.clone() }).unwrap();
-    let misled = found(&matrix, Some(&Near { matrix: other, off: 1e-3 }), &options.svd);
+    let misled = found(&matrix, Some(&Near { matrix: other, off: 1e-3, is_plain: false }), &options.svd);
     check(&matrix, &misled);
     let alone = found(&matrix, None, &options.svd);
     assert!((&misled.left, &misled.singular_values) == (&alone.left, &alone.singular_values));

@@ -177,16 +177,29 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
 /// The same, and a matrix that is nearly that and less work to multiply by: one of shorter walks, off by a small part of the
 /// tolerance. There is none without a tolerance, and none of a directed graph: the eigenvalues of its steps need not be real.
 pub fn matrix_and_near(graph: &Graph, options: &Options) -> Result<(Matrix, Option<Near>), ModelError> {
-    let (parts, walks) = (Parts::new(graph, options)?, options.walks.coefficients());
-    let matrix = parts.matrix(&walks)?;
-    let tolerance = options.svd.tolerance.filter(|_| graph.adjacency.is_symmetric());
-    let near = match tolerance.and_then(|tolerance| near_in_proportion(&walks, tolerance * NEAR)) {
-        Some((shorter, off)) if shorter.len() + LEAST_SAVED <= walks.len() => {
-            Some(Near { matrix: parts.matrix(&shorter)?, off })
-        }
-        _ => None,
-    };
-    Ok((matrix, near))
+    let parts = Parts::new(graph, options)?;
+    let matrix = parts.matrix(&options.walks.coefficients())?;
+    let Some((shorter, off)) = near_walks(graph, options) else { return Ok((matrix, None)) };
+    // Polynomials of D⁻¹A are near in lengths that degrees weigh.
+    let is_plain = options.normalize == Normalize::Symmetric;
+    Ok((matrix, Some(Near { matrix: parts.matrix(&shorter)?, off, is_plain })))
+}
+
+/// The coefficients of the walks of a matrix that is nearly that of the embedding, and how far off that is.
+pub(super) fn near_walks(graph: &Graph, options: &Options) -> Option<(Vec<f64>, f64)> {
+    let tolerance = options.svd.tolerance.filter(|_| has_real_steps(graph))?;
+    let walks = options.walks.coefficients();
+    near_in_proportion(&walks, tolerance * NEAR).filter(|(shorter, _)| shorter.len() + LEAST_SAVED <= walks.len())
+}
+
+/// Whether the eigenvalues of a step are real and no more than one: edges have no direction, and no weight below zero.
+fn has_real_steps(graph: &Graph) -> bool {
+    let edges = &graph.adjacency;
+    let mut is_positive = true;
+    if edges.is_weighted() {
+        edges.for_each(|_, _, weight| is_positive &= weight >= 0.0);
+    }
+    edges.is_symmetric() && is_positive
 }
 
 /// The matrix with these coefficients of T⁰, T¹, … in place of those of the walks.

@@ -214,7 +214,10 @@ fn iterate_with(session: &mut Session<'_>, prepared: &Prepared, watch: &Watch<Pr
     let triplets = triplets(session, prepared, projection)?;
     let certified = match measured {
         None => certify(session, prepared.tall().plain, triplets)?,
-        Some(squares) => certified_by(session, &squares, triplets)?,
+        Some(squares) => {
+            let squares = prepared.at_most(squares, &triplets.singular_values);
+            certified_by(session, &squares, triplets)?
+        }
     };
     Ok(certified.turned(is_turned))
 }
