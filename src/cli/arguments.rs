@@ -45,8 +45,8 @@ pub struct Arguments {
     #[command(flatten)]
     pub what: What,
 
-    /// How many worker threads of this process compute [default: all threads]; at most two a core are started. The
-    /// results do not depend on it
+    /// How many worker threads of this process compute [default: all threads]; at most two a core are started,
+    /// unless several processes work together. The results do not depend on it
     #[arg(long, value_name = "N", value_parser = worker_count())]
     pub workers: Option<usize>,
 

@@ -84,7 +84,11 @@ impl Request {
         Ok(Self {
             cluster: Cluster {
                 // Processes that work together have to have as many as was said.
-                workers: if company.is_none() { started(workers, quiet) } else { workers.unwrap_or_else(all_threads) },
+                workers: if company.is_none() {
+                    workers_to_start(workers, quiet)
+                } else {
+                    workers.unwrap_or_else(all_threads)
+                },
                 transport: transport.into(),
                 memory: memory.or_else(memory::share),
                 mesh: None,
@@ -151,7 +155,7 @@ pub(super) fn all_threads() -> usize {
 }
 
 /// How many workers to start where this many are asked for: no more than help. Nothing in a result says how many there were.
-pub(super) fn started(asked: Option<usize>, is_quiet: bool) -> usize {
+pub(super) fn workers_to_start(asked: Option<usize>, is_quiet: bool) -> usize {
     let cores = all_threads();
     let asked = asked.unwrap_or(cores);
     let most = cores * WORKERS_A_CORE;

@@ -4,6 +4,8 @@ use std::f64::consts::PI;
 
 /// Points of [−1, 1] at which polynomials are compared.
 const POINTS: usize = 256;
+/// What rounding may come to, as a part of what a polynomial may be off.
+const MOST_ROUNDING: f64 = 0.1;
 
 /// The coefficients of T⁰, T¹, …, T^C for walks of up to C steps of which shorter ones count more:
 /// `c_q = (C − q + 1) / Σ_j j`, and nothing for staying. They sum to one.
@@ -42,7 +44,7 @@ pub fn economized(coefficients: &[f64], degree: usize) -> Vec<f64> {
 pub fn near_in_proportion(coefficients: &[f64], most: f64) -> Option<(Vec<f64>, f64)> {
     // Everything is divided by T: what is left has no zero.
     let quotient = coefficients.strip_prefix(&[0.0])?;
-    let points: Vec<f64> = (0..POINTS).map(|point| (PI * (point as f64 + 0.5) / POINTS as f64).cos()).collect();
+    let points: Vec<f64> = (0..POINTS).map(|point| libm::cos(PI * (point as f64 + 0.5) / POINTS as f64)).collect();
     let wanted: Vec<f64> = points.iter().map(|&at| value(quotient, at)).collect();
     if wanted.iter().any(|&value| value * wanted[0] <= 0.0) {
         return None;
@@ -67,8 +69,15 @@ pub fn near_in_proportion(coefficients: &[f64], most: f64) -> Option<(Vec<f64>, 
         fitted.push(0.0);
         fitted.iter_mut().zip(&term).for_each(|(entry, term)| *entry += part * term);
         fit.iter_mut().zip(&at_points).for_each(|(value, term)| *value += part * term);
-        let off = fit.iter().zip(&wanted).map(|(fit, wanted)| (fit / wanted - 1.0).abs()).fold(0.0, f64::max);
+        let off = fit.iter().zip(&wanted).map(|(fit, wanted)| (fit / wanted - 1.0).abs());
+        let off = off.fold(0.0, |worst, off| if off <= worst { worst } else { off });
         if off <= most {
+            // Large coefficients of both signs are of no use to products in 32 bits.
+            let rounding = f64::from(f32::EPSILON) * fitted.iter().map(|entry| entry.abs()).sum::<f64>();
+            let least = wanted.iter().map(|value| value.abs()).fold(f64::INFINITY, f64::min);
+            if rounding > MOST_ROUNDING * most * least {
+                return None;
+            }
             return Some((std::iter::once(0.0).chain(fitted).collect(), off));
         }
         let next: (Vec<f64>, Vec<f64>) = (
@@ -141,6 +150,9 @@ mod tests {
             }
         }
         assert_eq!(near_in_proportion(&window, 1e-9), None, "nothing shorter is so near");
+        assert!(near_in_proportion(&window_coefficients(20), 0.003).is_some());
+        assert_eq!(near_in_proportion(&window_coefficients(200), 0.003), None, "coefficients are too large");
+        assert_eq!(near_in_proportion(&[0.0, f64::NAN, 1.0, 1.0], 0.1), None);
         assert_eq!(near_in_proportion(&[0.0, 0.5, 1.0], 0.1), None, "zero at -1/2");
         assert_eq!(near_in_proportion(&[1.0, 1.0], 0.1), None);
         assert_eq!(near_in_proportion(&[], 0.1), None);

@@ -1,7 +1,8 @@
 //! The algorithm: the truncated SVD of a matrix that can only be multiplied by.
 //!
 //! [`decompose`] finds the k largest singular triplets from what M and Mᵀ make of a random block in turn. Every answer carries its [`Certificate`]: ‖Mv − σu‖ of every triplet, measured, relative to
-//! its own σ. (‖Mᵀu − σv‖ is zero by construction and says nothing.)
+//! its own σ. (‖Mᵀu − σv‖ is zero by construction and says nothing; where a matrix that is nearly M helped, it is measured
+//! along a few random directions, and has to be within the tolerance.)
 //!
 //! [`Method::Krylov`] keeps every block on the way, and M is projected on all of them: it needs a fraction of the products of
 //! [`Method::Subspace`], the iteration of the paper (its Algorithm 1), for the same residuals. It stops when the residuals are

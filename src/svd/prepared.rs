@@ -1,6 +1,5 @@
 //! What a decomposition multiplies with, settled before the workers start.
 
-use std::f64::consts::SQRT_2;
 use std::sync::Arc;
 
 use super::certificate::Certificate;
@@ -16,10 +15,8 @@ use crate::plan::{Program, Side};
 
 /// Residuals up to this, relative to their own σ, are fit to be used unasked.
 const TRUSTED_RESIDUAL: f64 = 1e-3;
-/// How many times as far off as another matrix is a tolerance must be for it to serve.
-const MOST_OFF: f64 = 2.0;
-/// What rounding may add to the residuals of another matrix.
-const ROUNDING: f64 = 0.999;
+/// The part of a tolerance that is left when rounding has taken its share.
+const UNROUNDED: f64 = 0.999;
 
 /// A matrix made ready to be decomposed: its programs, and the way to go.
 pub struct Prepared {
@@ -34,14 +31,12 @@ pub struct Prepared {
 }
 
 /// A matrix N that is nearly another one, M, and less work to multiply by.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Near {
     /// N.
     pub matrix: Matrix,
-    /// ‖(M − N)v‖ beside ‖Mv‖, about, at the most, and the same of their transposes.
+    /// ‖(M − N)v‖ beside ‖Mv‖, about, and the same of their transposes.
     pub off: f64,
-    /// Whether that is so of lengths as they are, and can be told without measuring: not of lengths that degrees weigh alone.
-    pub is_plain: bool,
 }
 
 impl Prepared {
@@ -90,16 +85,14 @@ impl Prepared {
     }
 
     /// The same, where that serves, with a matrix that is nearly this one and less work to multiply by, to grow bases with until
-    /// they meet a tolerance. Residuals are measured with the matrix itself all the same; but where there are vectors to start
-    /// from, that would be a large part of all products, so what is measured with the other is told with what that may be off.
+    /// they meet a tolerance. Residuals are measured with the matrix itself all the same.
     pub fn grown_with(mut self, near: Option<&Near>) -> Self {
         let Options { method, keep, tolerance, ref start, .. } = self.options;
         let serves = |near: &&Near| {
-            let is_near = tolerance.is_some_and(|tolerance| MOST_OFF * near.off < tolerance);
-            let is_known = near.is_plain || start.is_none();
-            is_near && is_known && near.matrix.shape() == self.shape && method == Method::Krylov && keep == Keep::All
+            let is_near = tolerance.is_some_and(|tolerance| near.off < tolerance) && near.matrix.shape() == self.shape;
+            is_near && method == Method::Krylov && keep == Keep::All && start.is_none()
         };
-        if let Some(Near { matrix, off, .. }) = near.filter(serves) {
+        if let Some(Near { matrix, off }) = near.filter(serves) {
             self.programs.extend([Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))));
             self.off = Some(*off);
         }
@@ -170,23 +163,10 @@ impl Prepared {
         Tall { plain: before + tall.plain, transposed: before + tall.transposed, ..tall }
     }
 
-    /// The options to grow bases with: what another matrix does to residuals comes on top of theirs. Where residuals are measured
-    /// it is at right angles, about; where they are not, it may be all in their direction.
-    pub(super) fn options_to_grow(&self) -> Options {
-        let with_near = |tolerance: f64, off: f64| match self.options.start {
-            None => ROUNDING * (tolerance * tolerance - off * off).sqrt(),
-            Some(_) => ROUNDING * (tolerance - SQRT_2 * off),
-        };
-        let tolerance = self.options.tolerance;
-        let tolerance = tolerance.map(|tolerance| self.off.map_or(tolerance, |off| with_near(tolerance, off)));
-        Options { tolerance, ..self.options.clone() }
-    }
-
-    /// The most that ‖Mv − σu‖² + ‖Mᵀu − σv‖² of each triplet can be, if these were found with what the bases are grown with.
-    pub(super) fn at_most(&self, squares: Vec<f64>, singular_values: &[f64]) -> Vec<f64> {
-        let Some(off) = self.off else { return squares };
-        let with_off = |(square, value): (f64, &f64)| (square.sqrt() + SQRT_2 * off * value).powi(2);
-        squares.into_iter().zip(singular_values).map(with_off).collect()
+    /// The tolerance for bases to stop at: what another matrix does to residuals comes on top of theirs, at right angles, about.
+    pub(super) fn tolerance_to_grow(&self) -> Option<f64> {
+        let with_near = |tolerance: f64, off: f64| UNROUNDED * (tolerance * tolerance - off * off).sqrt();
+        self.options.tolerance.map(|tolerance| self.off.map_or(tolerance, |off| with_near(tolerance, off)))
     }
 
     /// The eigenvectors of the Gram matrix of the short side, if that is the way to go; where the choice is ours, only if

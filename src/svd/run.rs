@@ -17,6 +17,10 @@ use crate::engine::{Cluster, Session, Shard, Watch, run};
 use crate::kernel::random;
 use crate::matrix::{Dense, Matrix};
 
+/// Random directions that the other residual of triplets found with another matrix is measured along: it is far below the
+/// tolerance or far above.
+const DIRECTIONS: usize = 8;
+
 /// Called on the first worker after every iteration: how many are done, of how many at most, and the worst relative
 /// residual if a tolerance was given.
 pub type Progress = dyn Fn(usize, usize, Option<f64>) + Send + Sync;
@@ -97,8 +101,8 @@ pub fn decompose_watched(
     decompose_near(matrix, None, options, cluster, watch)
 }
 
-/// The same, with the help of a matrix that is nearly this one and less work to multiply by. Residuals are measured with the
-/// matrix itself, and where the other is not near enough, it is not used.
+/// The same, with the help of a matrix that is nearly this one and less work to multiply by. ‖Mv − σu‖ is measured with the
+/// matrix itself and ‖Mᵀu − σv‖ along a few directions; where the other is not near enough, it is not used.
 pub fn decompose_near(
     matrix: &Matrix,
     near: Option<&Near>,
@@ -186,21 +190,25 @@ pub(super) fn iterate_on(
     prepared: &Prepared,
     watch: &Watch<Progress>,
 ) -> Result<Triplets, SvdError> {
-    let triplets = iterate_with(session, prepared, watch)?;
-    let tolerance = prepared.options.tolerance.filter(|_| prepared.has_near());
-    let is_missed = |tolerance: f64| {
-        let believed = triplets.certificate.looks.last().is_some_and(|look| look.worst_residual <= tolerance);
-        believed && triplets.certificate.worst() > tolerance
-    };
-    if !tolerance.is_some_and(is_missed) {
+    let (triplets, is_misled) = iterate_with(session, prepared, watch)?;
+    if !is_misled {
         return Ok(triplets);
     }
-    let again = iterate_with(session, &prepared.grown_with_itself(), watch)?;
-    Ok(Triplets { operator_columns: again.operator_columns + triplets.operator_columns, ..again })
+    let in_vain = triplets.operator_columns;
+    drop(triplets);
+    // It is not kept on the way: what is kept is named after the work, and that is still this one.
+    let (mut again, _) = iterate_with(session, &prepared.grown_with_itself(), &watch.unkept())?;
+    again.operator_columns += in_vain;
+    again.certificate.looks.iter_mut().for_each(|look| look.operator_columns += in_vain);
+    Ok(again)
 }
 
-/// The triplets by iteration, with the matrix that bases are to be grown with.
-fn iterate_with(session: &mut Session<'_>, prepared: &Prepared, watch: &Watch<Progress>) -> Result<Triplets, SvdError> {
+/// The triplets by iteration, with the matrix that bases are to be grown with, and whether that is not near enough.
+fn iterate_with(
+    session: &mut Session<'_>,
+    prepared: &Prepared,
+    watch: &Watch<Progress>,
+) -> Result<(Triplets, bool), SvdError> {
     let (options, is_turned) = (&prepared.options, prepared.is_turned());
     let start = options.start.as_ref().map(|start| if is_turned { &*start.left } else { &*start.right });
     let find = match (options.method, start) {
@@ -212,14 +220,41 @@ fn iterate_with(session: &mut Session<'_>, prepared: &Prepared, watch: &Watch<Pr
     let mut projection = find(session, prepared, start, watch.progress(), &mut journal)?;
     let measured = projection.residual_squares.take();
     let triplets = triplets(session, prepared, projection)?;
-    let certified = match measured {
+    let mut certified = match measured {
         None => certify(session, prepared.tall().plain, triplets)?,
-        Some(squares) => {
-            let squares = prepared.at_most(squares, &triplets.singular_values);
-            certified_by(session, &squares, triplets)?
-        }
+        Some(squares) => certified_by(session, &squares, triplets)?,
     };
-    Ok(certified.turned(is_turned))
+    let is_misled = is_misled(session, prepared, &mut certified)?;
+    Ok((certified.turned(is_turned), is_misled))
+}
+
+/// Whether triplets that were good enough by another matrix are not so by M.
+fn is_misled(session: &mut Session<'_>, prepared: &Prepared, triplets: &mut Triplets) -> Result<bool, SvdError> {
+    let Some(tolerance) = prepared.options.tolerance.filter(|_| prepared.has_near()) else { return Ok(false) };
+    let is_met = |residual: f64| residual <= tolerance;
+    // What ended for want of columns would not be better for others.
+    if !triplets.certificate.looks.last().is_some_and(|look| is_met(look.worst_residual)) {
+        return Ok(false);
+    }
+    Ok(!is_met(triplets.certificate.worst()) || !is_met(other_side(session, prepared, triplets)?))
+}
+
+/// About the worst of ‖Mᵀu − σv‖/σ, which is no longer zero by construction: `Ωᵀ(Mᵀu − σv)` for a few random directions Ω follows
+/// from MΩ.
+fn other_side(session: &mut Session<'_>, prepared: &Prepared, triplets: &mut Triplets) -> Result<f64, SvdError> {
+    let tall = prepared.tall();
+    let omega = session.random_normal(tall.columns, DIRECTIONS, prepared.options.seed, random::stream::PROBE)?;
+    let images = session.multiply(tall.plain, &omega)?;
+    triplets.operator_columns += DIRECTIONS;
+    let (of_left, of_right) =
+        (session.cross_gram(&images, &triplets.left)?, session.cross_gram(&omega, &triplets.right)?);
+    let count = triplets.singular_values.len();
+    let residual = |(column, value): (usize, &f64)| {
+        let along = |row: usize| of_left[row * count + column] - value * of_right[row * count + column];
+        ((0..DIRECTIONS).map(|row| along(row).powi(2)).sum::<f64>() / DIRECTIONS as f64).sqrt() / value
+    };
+    let residuals = triplets.singular_values.iter().enumerate().map(residual);
+    Ok(residuals.fold(0.0, |worst, residual| if residual <= worst { worst } else { residual }))
 }
 
 /// The triplets of a matrix that is at least as high as wide, from the eigenvectors of its Gram matrix. Here the left

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::super::arguments::{Log, What, worker_count};
 use super::super::checkpoints::{Checkpoints, DEFAULT_SECONDS};
-use super::super::request::{Format, Request, data_folder, started};
+use super::super::request::{Format, Request, data_folder, workers_to_start};
 use super::super::{Error, memory};
 use super::FollowError;
 use crate::dataset::stream::{Origin, Rule, Span};
@@ -183,7 +183,7 @@ impl Follow {
         }
         let request = Request {
             cluster: Cluster {
-                workers: started(self.workers, self.quiet),
+                workers: workers_to_start(self.workers, self.quiet),
                 transport: Transport::Pointers,
                 memory: self.memory.or_else(memory::share),
                 mesh: None,

@@ -57,6 +57,11 @@ impl<P: ?Sized> Watch<P> {
         Self { progress, work: None }
     }
 
+    /// The same without keeping anything.
+    pub fn unkept(&self) -> Self {
+        Self::new(self.progress.clone())
+    }
+
     pub(super) fn kept(progress: Arc<P>, work: Work) -> Self {
         Self { progress, work: Some(work) }
     }

@@ -7,7 +7,7 @@ use crate::graph::{Graph, Sparse};
 use crate::kernel::random;
 use crate::matrix::Dense;
 use crate::matrix::walk::economized;
-use crate::model::embedding::{Embedding, ModelError, Normalize, Options, Walks, matrix_of, near_walks};
+use crate::model::embedding::{Embedding, ModelError, Normalize, Options, Walks, matrix_of};
 use crate::plan::Side;
 use crate::svd::Start;
 
@@ -78,8 +78,7 @@ pub(super) fn from(
     let (left, multiplied) = match short {
         Some(short) => {
             let images = product(&matrix_of(graph, options, &short)?, Side::Plain, &right, cluster)?;
-            let steps =
-                near_walks(graph, options).map_or(options.walks.coefficients(), |(shorter, _)| shorter).len() - 1;
+            let steps = options.walks.coefficients().len() - 1;
             (Some(Arc::new(images)), (width * (short.len() - 1)).div_ceil(steps))
         }
         None => {

@@ -47,7 +47,7 @@ pub(super) fn grow(
     journal: &mut Journal,
 ) -> Result<Projection, SvdError> {
     let matrix = prepared.tall_to_grow();
-    let options = &prepared.options_to_grow();
+    let options = &Options { tolerance: prepared.tolerance_to_grow(), ..prepared.options.clone() };
     let sizes = Sizes::new(options, matrix.columns, prepared.block);
     let mut growth = Growth {
         matrix,

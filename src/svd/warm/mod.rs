@@ -53,13 +53,11 @@ pub(super) fn refine(
     progress: &Progress,
     journal: &mut Journal,
 ) -> Result<Projection, SvdError> {
-    let (matrix, options) = (prepared.tall_to_grow(), &prepared.options_to_grow());
-    let resumed = journal.resume(session)?;
-    let resumed = resumed.and_then(|(numbers, panels)| Refining::resumed(matrix, options, numbers, panels));
+    let resumed = journal.resume(session)?.and_then(|(numbers, panels)| Refining::resumed(prepared, numbers, panels));
     let begun = match (resumed, start) {
         (Some(resumed), _) => Some(resumed),
         (None, None) => None,
-        (None, Some(vectors)) => Refining::begin(session, matrix, options, vectors)?,
+        (None, Some(vectors)) => Refining::begin(session, prepared, vectors)?,
     };
     match begun {
         Some(refining) => refining.run(session, progress, journal),
@@ -99,12 +97,8 @@ struct Numbers {
 
 impl<'a> Refining<'a> {
     /// Both bases after the first products; `None` if the vectors say nothing of the matrix.
-    fn begin(
-        session: &mut Session<'_>,
-        matrix: Tall,
-        options: &'a Options,
-        vectors: &Dense,
-    ) -> Result<Option<Self>, SvdError> {
+    fn begin(session: &mut Session<'_>, prepared: &'a Prepared, vectors: &Dense) -> Result<Option<Self>, SvdError> {
+        let (matrix, options) = (prepared.tall(), &prepared.options);
         let columns = vectors.columns().max(options.rank).min(matrix.columns);
         let given = session.panel_from(vectors, columns, options.seed, random::stream::START_BLOCK)?;
         let first = fresh(session, &[], given, options)?;
@@ -126,12 +120,12 @@ impl<'a> Refining<'a> {
         Ok(Some(Self { matrix, options, right, left, table, beyond, rounds: 0, operator_columns, looks: Vec::new() }))
     }
 
-    fn resumed(matrix: Tall, options: &'a Options, numbers: Numbers, mut panels: Vec<Shard>) -> Option<Self> {
+    fn resumed(prepared: &'a Prepared, numbers: Numbers, mut panels: Vec<Shard>) -> Option<Self> {
         let Numbers { right, left, table, beyond, rounds, operator_columns, looks } = numbers;
         let (right, left) = (right.with(&mut panels)?, left.with(&mut panels)?);
         ((table.rows(), table.columns()) == (right.columns(), left.columns()) && panels.is_empty()).then(|| Self {
-            matrix,
-            options,
+            matrix: prepared.tall(),
+            options: &prepared.options,
             right,
             left,
             table,
