@@ -65,6 +65,7 @@ impl Request {
         let Arguments {
             what,
             workers,
+            oversubscribe,
             memory,
             out,
             json,
@@ -84,10 +85,9 @@ impl Request {
         Ok(Self {
             cluster: Cluster {
                 // Processes that work together have to have as many as was said.
-                workers: if company.is_none() {
-                    workers_to_start(workers, quiet)
-                } else {
-                    workers.unwrap_or_else(all_threads)
+                workers: match company.is_some() || oversubscribe {
+                    true => workers.unwrap_or_else(all_threads),
+                    false => workers_to_start(workers, quiet),
                 },
                 transport: transport.into(),
                 memory: memory.or_else(memory::share),
@@ -160,7 +160,8 @@ pub(super) fn workers_to_start(asked: Option<usize>, is_quiet: bool) -> usize {
     let asked = asked.unwrap_or(cores);
     let most = cores * WORKERS_A_CORE;
     if asked > most && !is_quiet {
-        note(&format!("{asked} workers on {cores} cores would wait for each other: {most} are started"));
+        let (start, way_out) = ("would wait for each other", "--oversubscribe starts all");
+        note(&format!("{asked} workers on {cores} cores {start}: {most} are started ({way_out})"));
     }
     asked.min(most)
 }
