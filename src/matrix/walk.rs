@@ -34,13 +34,6 @@ pub fn economized(coefficients: &[f64], degree: usize) -> Vec<f64> {
 /// coefficients of T⁰, T¹, …, and how far off it is. To be near in proportion is worth more than to be near: singular values that
 /// are looked for may be a small part of the largest. `None` if it would be as long, or if the given one has a zero other than
 /// that of staying.
-///
-/// ```
-/// use isvd_dist::matrix::walk::{near_in_proportion, window_coefficients};
-///
-/// let (shorter, off) = near_in_proportion(&window_coefficients(10), 0.01).unwrap();
-/// assert!(shorter.len() - 1 == 7 && off < 0.01);
-/// ```
 pub fn near_in_proportion(coefficients: &[f64], most: f64) -> Option<(Vec<f64>, f64)> {
     // Everything is divided by T: what is left has no zero.
     let quotient = coefficients.strip_prefix(&[0.0])?;
