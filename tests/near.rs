@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{CLUSTERS, within_a_minute};
-use isvd_dist::dataset::Rmat;
+use isvd_dist::dataset::{EdgeList, Rmat};
 use isvd_dist::engine::{Cluster, Watch, product};
 use isvd_dist::graph::{Duplicates, Graph, Import};
 use isvd_dist::matrix::{Dense, Matrix};
@@ -15,9 +15,12 @@ use isvd_dist::svd::{self, Keep, Method, Near, Prepared, Svd};
 
 const TOLERANCE: f64 = 0.03;
 
+fn list() -> EdgeList {
+    Rmat::named("rmat-12x4").unwrap().draw(1).unwrap()
+}
+
 fn graph() -> Graph {
-    let list = Rmat::named("rmat-12x4").unwrap().draw(1).unwrap();
-    Graph::from_edges(&list, Import { duplicates: Duplicates::Once, ..Import::default() }).unwrap()
+    Graph::from_edges(&list(), Import { duplicates: Duplicates::Once, ..Import::default() }).unwrap()
 }
 
 fn options(window: usize, tolerance: Option<f64>) -> embedding::Options {
@@ -81,25 +84,22 @@ fn shorter_walks_find_the_triplets_of_longer_ones() {
     assert_eq!((products(&prepared), products(&prepared.grown_with(Some(&near)))), (10, 8));
 }
 
-/// Catches a residual that is taken for zero by construction, and by another matrix's at that.
+/// Catches a residual that is taken for zero by construction, when it was another matrix's.
 #[test]
 fn one_that_is_near_on_one_side_alone_is_found_out() {
     let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
     let matrix = embedding::matrix(&graph, &options).unwrap();
-    let nodes = matrix.shape().rows;
+    let nodes = graph.nodes();
     let alone = found(&matrix, None, &options.svd);
-    // N = M + u·wᵀ with w at right angles to all v: N·v is M·v, and Nᵀ·u is not Mᵀ·u.
-    let (left, values) = (&alone.left, &alone.singular_values);
-    let mut other = vec![0.0f32; nodes];
-    let v = |row: usize, column: usize| f64::from(alone.right.row(row)[column]);
-    for (row, entry) in other.iter_mut().enumerate() {
-        let of_first: f64 = (0..values.len()).map(|column| v(7, column) * v(row, column)).sum();
-        *entry = (f64::from(u8::from(row == 7)) - of_first) as f32;
-    }
-    let scaled = other.iter().map(|entry| entry * 0.2 * values[15] as f32).collect();
-    let column = Dense::new(nodes, 1, (0..nodes).map(|row| left.row(row)[15]).collect()).unwrap();
-    let row = Dense::new(1, nodes, scaled).unwrap();
-    let added = Matrix::dense("u", column).unwrap().try_multiply(&Matrix::dense("w", row).unwrap()).unwrap();
+    // M makes nothing of the difference w of two nodes without edges. So with N = M + σ/10·u·wᵀ it is v that changes, by a
+    // tenth of w; M·v is what it was but for a hundredth of σ, and Mᵀ·u is off by a tenth.
+    let isolated: Vec<usize> = (0..nodes).filter(|&node| graph.degrees[node] == 0.0).take(2).collect();
+    let mut difference = vec![0.0f32; nodes];
+    let entry = (0.1 * alone.singular_values[15] / 2f64.sqrt()) as f32;
+    (difference[isolated[0]], difference[isolated[1]]) = (entry, -entry);
+    let u = Dense::new(nodes, 1, (0..nodes).map(|row| alone.left.row(row)[15]).collect()).unwrap();
+    let w = Dense::new(1, nodes, difference).unwrap();
+    let added = Matrix::dense("u", u).unwrap().try_multiply(&Matrix::dense("w", w).unwrap()).unwrap();
     let near = Near { matrix: matrix.try_add(&added).unwrap(), off: 1e-3 };
     let misled = found(&matrix, Some(&near), &options.svd);
     check(&matrix, &misled);
@@ -126,14 +126,12 @@ fn it_is_left_alone_where_it_would_not_serve() {
     assert!(with(&options(10, None)).is_none(), "nothing says how near");
     assert!(with(&options(10, Some(1e-6))).is_none(), "nothing shorter is so near");
     assert!(with(&options(2, Some(TOLERANCE))).is_none(), "nothing is saved");
-    let list = Rmat::named("rmat-12x4").unwrap().draw(1).unwrap();
-    let directed = isvd_dist::dataset::EdgeList { directed: true, ..list };
+    let directed = EdgeList { directed: true, ..list() };
     let directed = Graph::from_edges(&directed, Import::default()).unwrap();
     let of_directed = embedding::matrix_and_near(&directed, &options(10, Some(TOLERANCE))).unwrap().1;
     assert!(of_directed.is_none(), "eigenvalues may be complex");
-    let list = Rmat::named("rmat-12x4").unwrap().draw(1).unwrap();
-    let weights = (0..list.edges.len()).map(|edge| edge as f32 - 1000.0).collect();
-    let weighted = isvd_dist::dataset::EdgeList { weights: Some(weights), ..list };
+    let weights = (0..list().edges.len()).map(|edge| edge as f32 - 1000.0).collect();
+    let weighted = EdgeList { weights: Some(weights), ..list() };
     let weighted = Graph::from_edges(&weighted, Import::default()).unwrap();
     let of_weighted = embedding::matrix_and_near(&weighted, &options(10, Some(TOLERANCE))).unwrap().1;
     assert!(of_weighted.is_none(), "eigenvalues may be more than one");

@@ -21,6 +21,7 @@ use super::results::neighbors::Neighbors;
 use super::results::score::Score;
 use super::serve::Serve;
 use super::shell::{Completions, Man};
+use super::workers::Workers;
 use crate::config::{KEYS, shipped};
 use crate::engine;
 
@@ -45,14 +46,9 @@ pub struct Arguments {
     #[command(flatten)]
     pub what: What,
 
-    /// How many worker threads of this process compute [default: all threads]; at most two a core are started, unless several
-    /// processes work together. The results do not depend on it
-    #[arg(long, value_name = "N", value_parser = worker_count())]
-    pub workers: Option<usize>,
-
-    /// Start as many workers as --workers says, however few cores there are
-    #[arg(long, requires = "workers", hide_short_help = true)]
-    pub oversubscribe: bool,
+    /// How many compute
+    #[command(flatten)]
+    pub workers: Workers,
 
     /// The most memory to use, such as 16GB [default: three quarters of what the machine has]
     #[arg(long, value_name = "BYTES", value_parser = super::memory::parse, hide_short_help = true)]

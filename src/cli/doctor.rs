@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::request::all_threads;
+use super::workers::all_threads;
 use super::{Error, memory, print_text};
 use crate::dataset::catalog::{self, CatalogError, DATA_VARIABLE, ENTRIES};
 use crate::engine::Cluster;

@@ -24,6 +24,7 @@ mod run;
 mod serve;
 mod shell;
 mod signals;
+mod workers;
 
 pub use arguments::{Arguments, Command, What};
 pub use checkpoints::Checkpoints;

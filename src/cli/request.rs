@@ -1,21 +1,15 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 use tracing::level_filters::LevelFilter;
 
 use super::arguments::What;
 use super::checkpoints::Checkpoints;
-use super::error::note;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
 use crate::engine::{Cluster, Keeper, Watch, mesh};
 use crate::report::progress::Voice;
-
-/// Workers of a core beyond which they take longer together: on two cores ogbl-ddi took 251 ms with two, 257 with four and 325
-/// with eight.
-const WORKERS_A_CORE: usize = 2;
 
 /// A run that makes sense: what [`Arguments`] ask for, read and checked.
 #[derive(Debug, Clone)]
@@ -65,7 +59,6 @@ impl Request {
         let Arguments {
             what,
             workers,
-            oversubscribe,
             memory,
             out,
             json,
@@ -84,11 +77,7 @@ impl Request {
         let log = LevelFilter::from(log);
         Ok(Self {
             cluster: Cluster {
-                // Processes that work together have to have as many as was said.
-                workers: match company.is_some() || oversubscribe {
-                    true => workers.unwrap_or_else(all_threads),
-                    false => workers_to_start(workers, quiet),
-                },
+                workers: if company.is_some() { workers.together() } else { workers.alone(quiet) },
                 transport: transport.into(),
                 memory: memory.or_else(memory::share),
                 mesh: None,
@@ -148,20 +137,4 @@ pub(super) fn data_folder(named: Option<PathBuf>) -> Result<Option<PathBuf>, Err
         Some(path) => Ok(Some(path)),
         None => Ok(env::var_os("ISVD_DATA").map(PathBuf::from)),
     }
-}
-
-pub(super) fn all_threads() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// How many workers to start where this many are asked for: no more than help. Nothing in a result says how many there were.
-pub(super) fn workers_to_start(asked: Option<usize>, is_quiet: bool) -> usize {
-    let cores = all_threads();
-    let asked = asked.unwrap_or(cores);
-    let most = cores * WORKERS_A_CORE;
-    if asked > most && !is_quiet {
-        let (start, way_out) = ("would wait for each other", "--oversubscribe starts all");
-        note(&format!("{asked} workers on {cores} cores {start}: {most} are started ({way_out})"));
-    }
-    asked.min(most)
 }

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::arguments::worker_count;
 use super::error::note;
-use super::request::all_threads;
 use super::results::Model;
+use super::workers::all_threads;
 use super::{Error, print_text};
 use crate::serve::{Limits, ServeError, State, Stop, listen, serve};
 

@@ -26,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod along;
 mod certificate;
 mod demand;
 mod gram;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::along::Directions;
 use super::certificate::{Certificate, Look};
 use super::gram::{self, Spectrum};
 use super::keep::{Kept, Probe};
@@ -239,22 +240,13 @@ fn is_misled(session: &mut Session<'_>, prepared: &Prepared, triplets: &mut Trip
     Ok(!is_met(triplets.certificate.worst()) || !is_met(other_side(session, prepared, triplets)?))
 }
 
-/// About the worst of ‖Mᵀu − σv‖/σ, which is no longer zero by construction: `Ωᵀ(Mᵀu − σv)` for a few random directions Ω follows
-/// from MΩ.
+/// About the worst of ‖Mᵀu − σv‖/σ, which is no longer zero by construction.
 fn other_side(session: &mut Session<'_>, prepared: &Prepared, triplets: &mut Triplets) -> Result<f64, SvdError> {
-    let tall = prepared.tall();
-    let omega = session.random_normal(tall.columns, DIRECTIONS, prepared.options.seed, random::stream::PROBE)?;
-    let images = session.multiply(tall.plain, &omega)?;
+    let directions = Directions { count: DIRECTIONS, seed: prepared.options.seed, program: prepared.tall().plain };
     triplets.operator_columns += DIRECTIONS;
-    let (of_left, of_right) =
-        (session.cross_gram(&images, &triplets.left)?, session.cross_gram(&omega, &triplets.right)?);
-    let count = triplets.singular_values.len();
-    let residual = |(column, value): (usize, &f64)| {
-        let along = |row: usize| of_left[row * count + column] - value * of_right[row * count + column];
-        ((0..DIRECTIONS).map(|row| along(row).powi(2)).sum::<f64>() / DIRECTIONS as f64).sqrt() / value
-    };
-    let residuals = triplets.singular_values.iter().enumerate().map(residual);
-    Ok(residuals.fold(0.0, |worst, residual| if residual <= worst { worst } else { residual }))
+    let Triplets { left, singular_values, right, .. } = triplets;
+    let squares = directions.residual_squares(session, left, singular_values, right)?;
+    Ok(Certificate::new(&squares, singular_values).worst())
 }
 
 /// The triplets of a matrix that is at least as high as wide, from the eigenvectors of its Gram matrix. Here the left

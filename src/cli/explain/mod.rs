@@ -10,7 +10,8 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
 use super::arguments::{What, worker_count};
-use super::request::{all_threads, data_folder};
+use super::request::data_folder;
+use super::workers::all_threads;
 use super::{Error, memory, print_text, signals};
 use crate::engine::{Cluster, measure_rates};
 use crate::plan::cost::{Machine, Rates};

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::super::arguments::{Log, What, worker_count};
+use super::super::arguments::{Log, What};
 use super::super::checkpoints::{Checkpoints, DEFAULT_SECONDS};
-use super::super::request::{Format, Request, data_folder, workers_to_start};
+use super::super::request::{Format, Request, data_folder};
+use super::super::workers::Workers;
 use super::super::{Error, memory};
 use super::FollowError;
 use crate::dataset::stream::{Origin, Rule, Span};
@@ -69,10 +70,9 @@ pub struct Follow {
     #[arg(long)]
     pub tolerate: bool,
 
-    /// How many worker threads compute [default: all threads]; at most two a core are started. The
-    /// results do not depend on it
-    #[arg(long, value_name = "N", value_parser = worker_count())]
-    pub workers: Option<usize>,
+    /// How many compute
+    #[command(flatten)]
+    pub workers: Workers,
 
     /// The most memory to use, such as 16GB [default: three quarters of what the machine has]
     #[arg(long, value_name = "BYTES", value_parser = memory::parse)]
@@ -183,7 +183,7 @@ impl Follow {
         }
         let request = Request {
             cluster: Cluster {
-                workers: workers_to_start(self.workers, self.quiet),
+                workers: self.workers.alone(self.quiet),
                 transport: Transport::Pointers,
                 memory: self.memory.or_else(memory::share),
                 mesh: None,

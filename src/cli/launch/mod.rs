@@ -11,7 +11,7 @@ use std::path::Path;
 use clap::{Args, Parser};
 
 use super::cluster::ClusterError;
-use super::request::all_threads;
+use super::workers::all_threads;
 use super::{Arguments, Error, Request, error};
 use crate::engine::mesh::Secret;
 pub(super) use children::end_with_launcher;
@@ -82,7 +82,7 @@ impl Launch {
     /// The processes share the machine: its threads and its memory.
     fn arguments_of_each(&self, parsed: &Arguments) -> Vec<OsString> {
         let mut arguments = self.arguments.clone();
-        if parsed.workers.is_none() {
+        if parsed.workers.asked.is_none() {
             arguments.push(format!("--workers={}", (all_threads() / self.processes).max(1)).into());
         }
         if let (None, Some(memory)) = (parsed.memory, super::memory::share()) {

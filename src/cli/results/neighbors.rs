@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Model, Which};
 use crate::cli::arguments::worker_count;
-use crate::cli::request::all_threads;
+use crate::cli::workers::all_threads;
 use crate::cli::{Error, print_text};
 use crate::model::neighbours::Neighbour;
 use crate::report::saved::Opened;

@@ -1,12 +1,13 @@
 //! Residuals along a few random directions.
 
+use super::super::along::Directions;
+use super::super::certificate::Certificate;
 use super::super::options::SvdError;
 use super::super::subspace::{Projection, rotate};
 use super::Refining;
 use super::sides::fresh;
 use super::table::Triplets;
 use crate::engine::Session;
-use crate::kernel::random;
 
 /// How many there are. The length of a residual is known to an eighth of it then.
 pub(super) const COLUMNS: usize = 32;
@@ -20,8 +21,8 @@ pub(super) struct AtOnce {
 }
 
 impl Refining<'_> {
-    /// The triplets between U and all of its images. `Mᵀu = σv` holds by construction; `Ωᵀ(Mv − σu)` for a random Ω follows from
-    /// MᵀΩ, and is as long as the residual, up to chance.
+    /// The triplets between U and all of its images. `Mᵀu = σv` holds by construction; Mv − σu is measured along
+    /// random directions.
     pub(super) fn at_once(&mut self, session: &mut Session<'_>) -> Result<AtOnce, SvdError> {
         let mut table = self.table.clone();
         let mut right = self.right.vectors().to_vec();
@@ -40,22 +41,14 @@ impl Refining<'_> {
         }
         let Triplets { values, left: left_rotation, right: right_rotation } = table.decompose(self.options.rank)?;
         let left = self.left.vectors().to_vec();
-        let (seed, stream, rows) = (self.options.seed, random::stream::PROBE, left[0].total_rows());
-        let omega = session.random_normal(rows, COLUMNS, seed, stream)?;
-        let images = session.multiply(self.matrix.transposed, &omega)?;
-        self.operator_columns += COLUMNS;
         let count = values.len();
         let us = rotate(session, &left.iter().collect::<Vec<_>>(), &left_rotation, count)?;
         let vs = rotate(session, &right.iter().collect::<Vec<_>>(), &right_rotation, count)?;
-        let of_us = session.gram_against(&[omega], &us)?;
-        let of_vs = session.gram_against(&[images], &vs)?;
-        let square = |triplet: usize| {
-            let along = |row: usize| of_vs[row * count + triplet] - values[triplet] * of_us[row * count + triplet];
-            (0..COLUMNS).map(|row| along(row).powi(2)).sum::<f64>() * MARGIN * MARGIN / COLUMNS as f64
-        };
-        let squares: Vec<f64> = (0..count).map(square).collect();
-        let relative = squares.iter().zip(&values).map(|(square, value)| square.sqrt() / value);
-        let worst = relative.fold(0.0, |worst: f64, residual| if residual <= worst { worst } else { residual });
+        let directions = Directions { count: COLUMNS, seed: self.options.seed, program: self.matrix.transposed };
+        self.operator_columns += COLUMNS;
+        let squares = directions.residual_squares(session, &vs, &values, &us)?;
+        let squares: Vec<f64> = squares.into_iter().map(|square| square * MARGIN * MARGIN).collect();
+        let worst = Certificate::new(&squares, &values).worst();
         let projection = Projection {
             left,
             left_rotation,

@@ -1,0 +1,50 @@
+//! How many workers a process starts.
+
+use std::thread;
+
+use clap::Args;
+
+use super::arguments::worker_count;
+use super::error::note;
+
+/// Workers of a core beyond which they take longer together: on two cores ogbl-ddi took 251 ms with two, 257 with four and 325
+/// with eight.
+const WORKERS_A_CORE: usize = 2;
+
+/// How many compute.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Workers {
+    /// How many worker threads of this process compute [default: all threads]; at most two a core are started, unless several
+    /// processes work together. The results do not depend on it
+    #[arg(long = "workers", value_name = "N", value_parser = worker_count())]
+    pub asked: Option<usize>,
+
+    /// Start as many workers as --workers says, however few cores there are
+    #[arg(long = "oversubscribe", requires = "asked", hide_short_help = true)]
+    pub are_all_started: bool,
+}
+
+impl Workers {
+    /// How many to start in a process that works alone: no more than help. Nothing in a result says how many there were.
+    pub(super) fn alone(self, is_quiet: bool) -> usize {
+        let (cores, asked) = (all_threads(), self.together());
+        let most = cores * WORKERS_A_CORE;
+        if self.are_all_started || asked <= most {
+            return asked;
+        }
+        if !is_quiet {
+            let (why, way_out) = ("would wait for each other", "--oversubscribe starts all");
+            note(&format!("{asked} workers on {cores} cores {why}: {most} are started ({way_out})"));
+        }
+        most
+    }
+
+    /// How many to start where processes work together: each has to have as many as was said.
+    pub(super) fn together(self) -> usize {
+        self.asked.unwrap_or_else(all_threads)
+    }
+}
+
+pub(super) fn all_threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
