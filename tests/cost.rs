@@ -11,7 +11,7 @@ use isvd_dist::graph::{Graph, Import};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::embedding::{self, Normalize, Walks};
 use isvd_dist::plan::cost::{Machine, Picking, Rates};
-use isvd_dist::plan::forming::{Work, bytes_to_form, what_to_form};
+use isvd_dist::plan::forming::{self, Forming, Work, bytes_to_form};
 use isvd_dist::plan::{Effort, Program, Side};
 use isvd_dist::svd::{self, Prepared, SvdError, decompose};
 use proptest::prelude::*;
@@ -139,6 +139,11 @@ fn interactions() -> Graph {
 
 fn work_of(block: usize, products: usize) -> Work {
     Work { block, plain: products, transposed: products }
+}
+
+fn what_to_form(matrix: &Matrix, work: Work, limit: u64) -> Forming {
+    let [plain, transposed] = [Side::Plain, Side::Transposed].map(|side| Program::compile(matrix, side));
+    forming::what_to_form(matrix, [&plain, &transposed], work, limit)
 }
 
 #[test]

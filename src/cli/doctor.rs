@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::workers::all_threads;
 use super::{Error, memory, print_text};
 use crate::dataset::catalog::{self, CatalogError, DATA_VARIABLE, ENTRIES};
 use crate::engine::Cluster;
 use crate::graph::Sparse;
-use crate::kernel::Simd;
+use crate::kernel::{Simd, cores};
 use crate::matrix::Matrix;
 use crate::report::doctor::{Checkup, Finding};
 use crate::report::table::thousands;
@@ -57,7 +56,7 @@ impl Doctor {
                 "version",
                 format!("{} ({}, {})", env!("CARGO_PKG_VERSION"), env::consts::ARCH, env::consts::OS),
             ),
-            Finding::good("cores", format!("{}, all of them used by default", all_threads())),
+            Finding::good("cores", format!("{}, all of them used by default", cores())),
             memory_finding(),
             instructions(),
             computing(),
@@ -107,7 +106,7 @@ fn instructions() -> Finding {
 
 /// A decomposition on all threads.
 fn computing() -> Finding {
-    let workers = all_threads().min(64);
+    let workers = cores().min(64);
     let found = || -> Result<f64, Box<dyn std::error::Error>> {
         let ring = (0..500u32).map(|node| (node, (node * 7 + 1) % 500)).filter(|(from, to)| from != to).collect();
         let matrix = Matrix::sparse("A", Arc::new(Sparse::symmetric_from_pairs(500, ring, None)?));

@@ -7,8 +7,8 @@ use clap::Args;
 use super::arguments::worker_count;
 use super::error::note;
 use super::results::Model;
-use super::workers::all_threads;
 use super::{Error, print_text};
+use crate::kernel::cores;
 use crate::serve::{Limits, ServeError, State, Stop, listen, serve};
 
 /// Answer questions about results over HTTP, with a page to look around, until told to stop
@@ -59,7 +59,7 @@ impl Serve {
         let stop = Stop::default();
         #[cfg(unix)]
         wait_for_signals(stop.clone());
-        let state = State::new(self.model.open()?, self.workers.unwrap_or_else(all_threads))?;
+        let state = State::new(self.model.open()?, self.workers.unwrap_or_else(cores))?;
         let listener = listen(&self.address)?;
         let address = listener.local_addr().map_err(ServeError::System)?;
         if !address.ip().is_loopback() {

@@ -1,11 +1,10 @@
 //! How many workers a process starts.
 
-use std::thread;
-
 use clap::Args;
 
 use super::arguments::worker_count;
 use super::error::note;
+use crate::kernel;
 
 /// Workers of a core beyond which they take longer together: on two cores ogbl-ddi took 251 ms with two, 257 with four and 325
 /// with eight.
@@ -27,7 +26,7 @@ pub struct Workers {
 impl Workers {
     /// How many to start in a process that works alone: no more than help. Nothing in a result says how many there were.
     pub(super) fn alone(self, is_quiet: bool) -> usize {
-        let (cores, asked) = (all_threads(), self.together());
+        let (cores, asked) = (kernel::cores(), self.together());
         let most = cores * WORKERS_A_CORE;
         if self.are_all_started || asked <= most {
             return asked;
@@ -41,10 +40,6 @@ impl Workers {
 
     /// How many to start where processes work together: each has to have as many as was said.
     pub(super) fn together(self) -> usize {
-        self.asked.unwrap_or_else(all_threads)
+        self.asked.unwrap_or_else(kernel::cores)
     }
-}
-
-pub(super) fn all_threads() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::EdgeList;
 use super::store::{Store, StoreError};
+use crate::kernel;
 
 /// The edges of a dataset. A store has the matrix of its edges ready, so most runs never ask for the list.
 ///
@@ -136,8 +137,7 @@ impl StoredEdges {
 pub(crate) fn renumber(pairs: &mut [(u32, u32)], rows: &[u32]) {
     /// Fewer pairs than this are not worth a thread.
     const WORTH_A_THREAD: usize = 1 << 16;
-    let most = std::thread::available_parallelism().map_or(1, usize::from);
-    let length = pairs.len().div_ceil(most).max(WORTH_A_THREAD);
+    let length = pairs.len().div_ceil(kernel::cores()).max(WORTH_A_THREAD);
     let row = |node: u32| rows[node as usize];
     std::thread::scope(|scope| {
         for part in pairs.chunks_mut(length) {

@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Dataset, EdgeList, Ids};
+use crate::kernel;
 use crate::kernel::random::{bits, stream, words};
 
 /// How these graphs are called, `N` being the scale.
@@ -92,7 +93,7 @@ impl Rmat {
 
     /// Draws the edges.
     pub fn draw(self, seed: u64) -> Result<EdgeList, NoRoom> {
-        self.draw_with(seed, std::thread::available_parallelism().map_or(1, usize::from))
+        self.draw_with(seed, kernel::cores())
     }
 
     fn draw_with(self, seed: u64, threads: usize) -> Result<EdgeList, NoRoom> {

@@ -13,6 +13,7 @@ use super::agreement::{StopSign, catch};
 use super::error::EngineError;
 use super::mesh::Mesh;
 use super::needs::Wanted;
+use super::place::begin_on_own_core;
 use super::session::Session;
 use super::stored::make_ready;
 use super::trace;
@@ -155,6 +156,7 @@ where
     let (ended, endings) = mpsc::channel();
     let work = move |worker: &mut Worker| {
         let index = worker.index();
+        begin_on_own_core(index, cluster.workers);
         trace::begin(index, cluster.all_workers(), cluster.processes());
         let outcome = catch(index, "the job", || {
             let mut session = Session::new(worker, layouts.clone(), cluster, stop.clone());

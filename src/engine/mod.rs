@@ -41,6 +41,7 @@ pub mod multiply;
 mod needs;
 mod operator;
 mod parcel;
+mod place;
 mod rates;
 mod selective;
 mod session;

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::hint::spin_loop;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use timely::dataflow::ProbeHandle;
@@ -26,7 +25,7 @@ use super::step::Context;
 use super::trace;
 use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
-use crate::kernel::{columns, gemm, gram, random, small};
+use crate::kernel::{self, columns, gemm, gram, random, small};
 use crate::matrix::Dense;
 use crate::plan::{Layouts, Program, Value};
 
@@ -99,7 +98,7 @@ impl<'a> Session<'a> {
             gram_scratch,
             stop,
             was_stopped: false,
-            is_unshared: thread::available_parallelism().is_ok_and(|cores| cluster.workers <= cores.get()),
+            is_unshared: cluster.workers <= kernel::cores(),
             turns: 0,
             unconfirmed: None,
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::step::Context;
 use super::tree::Combine;
 use super::{EngineError, Session, Shard};
+use crate::graph::Sparse;
 use crate::kernel::gram;
 use crate::kernel::panel::{PanelMut, stride};
 use crate::kernel::{Mask, Panel};
@@ -19,9 +20,13 @@ pub(super) fn make_ready(
     layouts: &Layouts,
     workers: Range<usize>,
 ) -> Result<(), EngineError> {
+    let mut ready: Vec<&Arc<Sparse>> = Vec::new();
     for step in programs.iter().flat_map(|program| program.steps()) {
-        if let Action::Sparse { matrix, .. } | Action::Stored { source: Source::Sparse(matrix), .. } = &step.action {
+        if let Action::Sparse { matrix, .. } | Action::Stored { source: Source::Sparse(matrix), .. } = &step.action
+            && !ready.iter().any(|other| Arc::ptr_eq(other, matrix))
+        {
             matrix.ready(layouts.get(matrix.rows()).tiles_of(workers.clone()))?;
+            ready.push(matrix);
         }
     }
     Ok(())
@@ -114,6 +119,18 @@ impl Session<'_> {
         let rows = parts.first().expect("a panel").total_rows();
         assert!(parts.iter().all(|part| part.total_rows() == rows), "all panels must have the same rows");
         self.context().beside(rows, parts)
+    }
+
+    /// Some columns of a panel, as a panel.
+    pub fn columns(&mut self, panel: &Shard, columns: Range<usize>) -> Result<Shard, EngineError> {
+        self.context().shard_by_tiles(panel.total_rows(), columns.len(), |rows, mut out| {
+            let (of_all, width) = (panel.panel_of(rows.clone()), out.stride());
+            for (place, to) in out.data_mut().chunks_exact_mut(width.max(1)).enumerate() {
+                to[..columns.len()].copy_from_slice(&of_all.row(place)[columns.clone()]);
+                to[columns.len()..].fill(0.0);
+            }
+            Ok(())
+        })
     }
 
     /// `xᵀ·y`, row after row.

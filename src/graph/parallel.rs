@@ -3,13 +3,14 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::kernel;
+
 /// Fewer entries than this are not worth a thread.
 const WORTH_A_THREAD: usize = if cfg!(test) { 64 } else { 1 << 16 };
 
 /// How many threads to use for so many entries.
 pub(super) fn threads(entries: usize) -> usize {
-    let most = std::thread::available_parallelism().map_or(1, usize::from);
-    most.min(entries / WORTH_A_THREAD).max(1)
+    kernel::cores().min(entries / WORTH_A_THREAD).max(1)
 }
 
 /// Cuts a range into consecutive parts, one a thread; results come in the order of the parts.

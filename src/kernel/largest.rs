@@ -14,13 +14,14 @@ use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
 use faer::{Conj, Mat, MatRef, Par};
 
 use super::factor::{FactorError, check_finite};
-use super::small::{Eigen, symmetric_eigen};
+use super::simd::faster;
+use super::small::{Eigen, dot, symmetric_eigen};
 
 /// Vectors of more than one in so many rows are as quickly found together with all the others.
 const ROWS_A_VECTOR: usize = 2;
 
-/// Eigenvalues that are bisected at a time.
-const LANES: usize = 16;
+/// Eigenvalues that are bisected at a time: a division takes as long as several others at the same time.
+const LANES: usize = 32;
 /// Bisections that leave of the widest interval no more than rounding.
 const BISECTIONS: usize = 96;
 /// An interval of this part of its ends is narrow enough to solve with; the vector then tells its value far better.
@@ -79,7 +80,7 @@ fn find(a: &[f64], order: usize, count: usize) -> Option<Eigen> {
         diagonal: (0..order).map(|row| reduced[(row, row)]).collect(),
         beside: (1..order).map(|row| reduced[(row, row - 1)]).collect(),
     };
-    let found = matrix.vectors(&matrix.largest(count))?;
+    let found = matrix.find(count)?;
     let mut vectors = Mat::from_fn(order, count, |row, place| found[place].1[row]);
     let below = reduced.submatrix(1, 0, order - 1, order - 1);
     let to = vectors.as_mut().subrows_mut(1, order - 1);
@@ -90,6 +91,20 @@ fn find(a: &[f64], order: usize, count: usize) -> Option<Eigen> {
 }
 
 impl Tridiagonal {
+    /// The `count` largest eigenvalues, descending, and their orthonormal vectors; `None` if one is not found.
+    fn find(&self, count: usize) -> Option<Vec<(f64, Vec<f64>)>> {
+        #[inline(always)]
+        fn plainly(matrix: &Tridiagonal, count: usize, found: &mut Option<Vec<(f64, Vec<f64>)>>) {
+            *found = matrix.vectors(&matrix.largest(count));
+        }
+        fn quickly(matrix: &Tridiagonal, count: usize, found: &mut Option<Vec<(f64, Vec<f64>)>>) {
+            faster!(plainly(matrix: &Tridiagonal, count: usize, found: &mut Option<Vec<(f64, Vec<f64>)>>));
+        }
+        let mut found = None;
+        quickly(self, count, &mut found);
+        found
+    }
+
     /// The largest absolute row sum: no eigenvalue is larger.
     fn norm(&self) -> f64 {
         let beside = |row: usize| self.beside.get(row).map_or(0.0, |entry| entry.abs());
@@ -98,6 +113,7 @@ impl Tridiagonal {
     }
 
     /// The `count` largest eigenvalues, descending.
+    #[inline(always)]
     fn largest(&self, count: usize) -> Vec<f64> {
         let norm = self.norm();
         let squares: Vec<f64> = self.beside.iter().map(|entry| entry * entry).collect();
@@ -125,7 +141,7 @@ impl Tridiagonal {
     }
 
     /// How many eigenvalues are above each of these: as many as pivots of A − x are positive.
-    #[inline]
+    #[inline(always)]
     fn count_above(&self, squares: &[f64], shifts: &[f64; LANES], norm: f64) -> [f64; LANES] {
         let least = (f64::EPSILON * f64::EPSILON * norm).max(f64::MIN_POSITIVE);
         let (mut pivots, mut counts) = ([1.0; LANES], [0.0; LANES]);
@@ -144,6 +160,7 @@ impl Tridiagonal {
     }
 
     /// Eigenvalues near these, descending, and their orthonormal vectors; `None` if one is not found.
+    #[inline(always)]
     fn vectors(&self, near: &[f64]) -> Option<Vec<(f64, Vec<f64>)>> {
         let (order, norm) = (self.diagonal.len(), self.norm());
         let mut found: Vec<(f64, Vec<f64>)> = Vec::with_capacity(near.len());
@@ -176,6 +193,7 @@ impl Tridiagonal {
     }
 
     /// A·v
+    #[inline(always)]
     fn times(&self, vector: &[f64]) -> Vec<f64> {
         let mut images: Vec<f64> = self.diagonal.iter().zip(vector).map(|(entry, x)| entry * x).collect();
         for (row, entry) in self.beside.iter().enumerate() {
@@ -195,6 +213,7 @@ struct Solver {
 }
 
 impl Solver {
+    #[inline(always)]
     fn of(matrix: &Tridiagonal, value: f64, norm: f64) -> Self {
         let (order, least) = (matrix.diagonal.len(), (f64::EPSILON * norm).max(f64::MIN_POSITIVE));
         let beside = |row: usize| matrix.beside.get(row).copied().unwrap_or_default();
@@ -216,6 +235,7 @@ impl Solver {
         Self { upper, lower }
     }
 
+    #[inline(always)]
     fn solve(&self, vector: &mut [f64]) {
         for (row, &(factor, is_exchanged)) in self.lower.iter().enumerate() {
             if is_exchanged {
@@ -243,25 +263,14 @@ fn start(row: usize, place: usize) -> f64 {
     0.5 + (mixed >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    const PARTS: usize = 8;
-    let mut sums = [0.0; PARTS];
-    let (a, b) = (a.chunks_exact(PARTS), b.chunks_exact(PARTS));
-    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a.zip(b) {
-        for part in 0..PARTS {
-            sums[part] += a[part] * b[part];
-        }
-    }
-    sums.iter().sum::<f64>() + rest
-}
-
+#[inline(always)]
 fn subtract(vector: &mut [f64], other: &[f64]) {
     let product = dot(vector, other);
     vector.iter_mut().zip(other).for_each(|(entry, other)| *entry -= product * other);
 }
 
 /// Makes it a vector of length 1, and tells how long it was; `None` if nothing is left of it.
+#[inline(always)]
 fn scale(vector: &mut [f64]) -> Option<f64> {
     let largest = vector.iter().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
     if !(largest > 0.0 && largest.is_finite()) {
@@ -277,14 +286,15 @@ fn scale(vector: &mut [f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::kernel::random::normal;
-    use crate::kernel::small::gram_of_rows;
+    use crate::kernel::small::extended_gram;
 
     /// `Q·diag(values)·Qᵀ` with some orthogonal Q.
     fn with_values(values: &[f64]) -> Vec<f64> {
         let order = values.len();
-        let drawn: Vec<f64> =
-            (0..order * order).map(|i| f64::from(normal(8, 1, (i / order) as u64, (i % order) as u32))).collect();
-        let basis = symmetric_eigen(&gram_of_rows(&drawn, order, order), order).unwrap().vectors;
+        let entry = |row: usize, column: usize| f64::from(normal(8, 1, row as u64, column as u32));
+        let drawn: Vec<Vec<f64>> =
+            (0..order).map(|column| (0..order).map(|row| entry(row, column)).collect()).collect();
+        let basis = symmetric_eigen(&extended_gram(&[], &drawn), order).unwrap().vectors;
         let entry = |i: usize, j: usize| {
             (0..order).map(|k| basis[i * order + k] * values[k] * basis[j * order + k]).sum::<f64>()
         };

@@ -37,12 +37,20 @@ pub mod small;
 pub mod spmm;
 pub mod tile;
 
+use std::sync::OnceLock;
+
 pub use array::{Array, Mapped};
 pub use buffer::Buffer;
 pub use dropout::Mask;
 pub use panel::{LANES, Panel, PanelMut, stride};
 pub use simd::Simd;
 pub use tile::{Cell, Tile};
+
+/// How many threads this process may run at a time, asked for once: the answer takes as long as a small product.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// Makes the dense library single-threaded: workers are the parallelism. Call once, before anything is computed.
 pub fn configure() {

@@ -6,6 +6,7 @@ use faer::{Accum, MatMut, MatRef, Par, Side};
 
 use super::Panel;
 use super::factor::{FactorError, check_finite};
+use super::simd::faster;
 
 /// A thin SVD, `A = U · diag(s) · Vᵀ`, with `k = min(rows, cols)`.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,15 +73,47 @@ pub fn subtract_gram(sum: &mut [f64], a: &[f64], cols: usize) {
     matmul(MatMut::from_row_major_slice_mut(sum, cols, cols), Accum::Add, a.transpose(), a, -1.0, Par::Seq);
 }
 
-/// `AᵀA` of a `rows × cols` matrix, row-major.
-///
-/// # Panics
-/// If `a` has another size.
-pub fn gram_of_rows(a: &[f64], rows: usize, cols: usize) -> Vec<f64> {
-    let mut out = vec![0.0; cols * cols];
-    let a = MatRef::from_row_major_slice(a, rows, cols);
-    matmul(MatMut::from_row_major_slice_mut(&mut out, cols, cols), Accum::Replace, a.transpose(), a, 1.0, Par::Seq);
-    out
+/// The products of all columns with each other, row-major, given those of the first of them; the end of a column that is
+/// shorter than another is zero. The bits do not depend on how many are given.
+pub fn extended_gram(known: &[f64], columns: &[Vec<f64>]) -> Vec<f64> {
+    let mut gram = vec![0.0; columns.len() * columns.len()];
+    extend_gram(known, columns, &mut gram);
+    gram
+}
+
+fn extend_gram(known: &[f64], columns: &[Vec<f64>], gram: &mut [f64]) {
+    faster!(extend_gram_rows(known: &[f64], columns: &[Vec<f64>], gram: &mut [f64]));
+}
+
+#[inline(always)]
+fn extend_gram_rows(known: &[f64], columns: &[Vec<f64>], gram: &mut [f64]) {
+    let (order, of_known) = (columns.len(), known.len().isqrt());
+    for (row, to) in known.chunks_exact(of_known.max(1)).zip(gram.chunks_exact_mut(order.max(1))) {
+        to[..of_known].copy_from_slice(row);
+    }
+    for (place, column) in columns.iter().enumerate().skip(of_known) {
+        for (other_place, other) in columns[..=place].iter().enumerate() {
+            let common = column.len().min(other.len());
+            let product = dot(&column[..common], &other[..common]);
+            gram[place * order + other_place] = product;
+            gram[other_place * order + place] = product;
+        }
+    }
+}
+
+/// The product of two vectors of the same length, in sums that a register holds.
+#[inline(always)]
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const PARTS: usize = 16;
+    let mut sums = [0.0; PARTS];
+    let (a, b) = (a.chunks_exact(PARTS), b.chunks_exact(PARTS));
+    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a.zip(b) {
+        for part in 0..PARTS {
+            sums[part] += a[part] * b[part];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
 }
 
 /// Eigenvalues and orthonormal eigenvectors of a symmetric matrix.
@@ -252,7 +285,6 @@ mod tests {
                 assert!((sum - exact).abs() < 1e-12);
             }
         }
-        assert!(distance(&gram_of_rows(&a, 7, 5), &gram(&a, 5)) < 1e-12);
         let mut twice = product.clone();
         add_small_product(&mut twice, &a, &b, 3);
         assert!(twice.iter().zip(&product).all(|(twice, once)| (twice - 2.0 * once).abs() < 1e-12));
@@ -261,6 +293,26 @@ mod tests {
         subtract_gram(&mut rest, &[], 5);
         assert!(rest.iter().all(|entry| entry.abs() < 1e-12));
         add_small_product(&mut [], &[], &[], 0);
+    }
+
+    /// Catches products of columns that are cut off wrongly, and bits that hang on when they were asked for.
+    #[test]
+    fn a_gram_matrix_grows_with_its_columns() {
+        let (rows, cols) = (37, 23);
+        let mut a = drawn(rows, cols);
+        let columns: Vec<Vec<f64>> = (0..cols)
+            .map(|place| {
+                let height = rows - (cols - place);
+                a.iter_mut().skip(place).step_by(cols).skip(height).for_each(|entry| *entry = 0.0);
+                a.iter().skip(place).step_by(cols).take(height).copied().collect()
+            })
+            .collect();
+        let at_once = extended_gram(&[], &columns);
+        assert!(distance(&at_once, &gram(&a, cols)) < 1e-12);
+        let by_and_by =
+            [3, 3, 16, cols].iter().fold(Vec::new(), |known, &count| extended_gram(&known, &columns[..count]));
+        assert_eq!(by_and_by, at_once);
+        assert!(extended_gram(&[], &[]).is_empty());
     }
 
     #[test]

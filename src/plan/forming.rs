@@ -45,17 +45,19 @@ pub struct Forming {
     pub bytes: u64,
 }
 
-/// The parts of a matrix that are worth forming, in no more than `limit` bytes.
-pub fn what_to_form(matrix: &Matrix, work: Work, limit: u64) -> Forming {
-    let without = seconds(matrix, work);
+/// The parts of a matrix that are worth forming, in no more than `limit` bytes. `programs` multiply by the matrix and by its
+/// transpose.
+pub fn what_to_form(matrix: &Matrix, programs: [&Program; 2], work: Work, limit: u64) -> Forming {
+    let without = work.seconds(programs);
     let mut best = Forming { without, with: without, ..Forming::default() };
-    let is_long = |side| Program::compile(matrix, side).steps().len() > LONGEST_PROGRAM;
-    if is_long(Side::Plain) || is_long(Side::Transposed) {
+    if programs.iter().any(|program| program.steps().len() > LONGEST_PROGRAM) {
         return best;
     }
     let mut candidates = Vec::new();
     parts(matrix, &mut HashMap::new(), &mut candidates);
     candidates.truncate(MOST_TRIED);
+    // Whatever else is saved, its entries are multiplied by then.
+    candidates.retain(|part| work.seconds_of(&outline(part)) <= (1.0 - LEAST_SAVED) * without);
     let mut formed = 0.0;
     while best.parts.len() < MOST_FORMED {
         let tried = candidates.iter().filter_map(|part| {
@@ -66,7 +68,7 @@ pub fn what_to_form(matrix: &Matrix, work: Work, limit: u64) -> Forming {
             }
             let mut parts = best.parts.clone();
             parts.push(part.clone());
-            let with = formed + forming + seconds(&outlined(matrix, &parts), work);
+            let with = formed + forming + work.seconds_of(&outlined(matrix, &parts));
             Some((with, forming, bytes, part))
         });
         let Some((with, forming, bytes, part)) = tried.min_by(|one, other| one.0.total_cmp(&other.0)) else { break };
@@ -95,13 +97,21 @@ impl Program {
     }
 }
 
-/// Seconds of all products.
-fn seconds(matrix: &Matrix, work: Work) -> f64 {
-    let side = |side, panels: usize| {
-        let estimate = Program::compile(matrix, side).estimate(work.block, &Machine::REFERENCE);
-        panels as f64 * (estimate.seconds + estimate.before)
-    };
-    side(Side::Plain, work.plain) + side(Side::Transposed, work.transposed)
+impl Work {
+    /// Seconds of all products, by the programs of both sides.
+    fn seconds(&self, [plain, transposed]: [&Program; 2]) -> f64 {
+        let side = |program: &Program, panels: usize| {
+            let estimate = program.estimate(self.block, &Machine::REFERENCE);
+            panels as f64 * (estimate.seconds + estimate.before)
+        };
+        side(plain, self.plain) + side(transposed, self.transposed)
+    }
+
+    /// Seconds of all products with a matrix.
+    fn seconds_of(&self, matrix: &Matrix) -> f64 {
+        let [plain, transposed] = [Side::Plain, Side::Transposed].map(|side| Program::compile(matrix, side));
+        self.seconds([&plain, &transposed])
+    }
 }
 
 impl Forming {
@@ -113,12 +123,13 @@ impl Forming {
 
 /// The matrix with some of its parts in outline.
 fn outlined(matrix: &Matrix, parts: &[Matrix]) -> Matrix {
-    let outline = |part: &Matrix| {
-        let shape = part.shape();
-        let dense = Matrix::dense("formed", Dense::outline(shape.rows, shape.columns));
-        (part.identity_key(), dense.unwrap_or_else(|_| part.clone()))
-    };
-    matrix.with_parts(&parts.iter().map(outline).collect::<HashMap<_, _>>())
+    matrix.with_parts(&parts.iter().map(|part| (part.identity_key(), outline(part))).collect::<HashMap<_, _>>())
+}
+
+/// A matrix as it is when its entries are written down.
+fn outline(matrix: &Matrix) -> Matrix {
+    let shape = matrix.shape();
+    Matrix::dense("formed", Dense::outline(shape.rows, shape.columns)).unwrap_or_else(|_| matrix.clone())
 }
 
 /// What a part of a matrix is made of.

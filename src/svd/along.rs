@@ -4,19 +4,19 @@ use super::options::SvdError;
 use crate::engine::{Session, Shard};
 use crate::kernel::random;
 
-/// Random directions.
-#[derive(Debug, Clone, Copy)]
+/// Random directions Ω, and what Nᵀ makes of them.
 pub(super) struct Directions {
-    /// How many.
-    pub(super) count: usize,
-    /// Names them.
-    pub(super) seed: u64,
-    /// The program that multiplies them by Nᵀ.
-    pub(super) program: usize,
+    pub(super) omega: Shard,
+    pub(super) images: Shard,
 }
 
 impl Directions {
-    /// ‖Nx − σy‖² of each x, σ and y, up to chance: `Ωᵀ(Nx − σy)` for random directions Ω follows from NᵀΩ, and is as long.
+    /// So many directions in so many dimensions; a seed names them.
+    pub(super) fn draw(session: &mut Session<'_>, rows: usize, count: usize, seed: u64) -> Result<Shard, SvdError> {
+        Ok(session.random_normal(rows, count, seed, random::stream::PROBE)?)
+    }
+
+    /// ‖Nx − σy‖² of each x, σ and y, up to chance: `Ωᵀ(Nx − σy)` follows from NᵀΩ, and is as long.
     pub(super) fn residual_squares(
         self,
         session: &mut Session<'_>,
@@ -24,12 +24,11 @@ impl Directions {
         values: &[f64],
         y: &Shard,
     ) -> Result<Vec<f64>, SvdError> {
-        let omega = session.random_normal(y.total_rows(), self.count, self.seed, random::stream::PROBE)?;
-        let images = session.multiply(self.program, &omega)?;
-        let (of_x, of_y) = (session.gram_against(&[images], x)?, session.gram_against(&[omega], y)?);
+        let count = self.omega.cols();
+        let (of_x, of_y) = (session.gram_against(&[self.images], x)?, session.gram_against(&[self.omega], y)?);
         let square = |(column, value): (usize, &f64)| {
             let along = |row: usize| of_x[row * values.len() + column] - value * of_y[row * values.len() + column];
-            (0..self.count).map(|row| along(row).powi(2)).sum::<f64>() / self.count as f64
+            (0..count).map(|row| along(row).powi(2)).sum::<f64>() / count as f64
         };
         Ok(values.iter().enumerate().map(square).collect())
     }

@@ -114,11 +114,11 @@ impl Prepared {
     /// The parts of its matrix to write down first: all of it where its entries are needed anyway and fit, else what pays.
     /// The Gram matrix is summed up from what it forms itself.
     pub fn forming(&self, matrix: &Matrix, needs_entries: bool, cluster: Cluster) -> Forming {
-        let (limit, bytes) = (cluster.forming_limit(), bytes_to_form(matrix));
-        match needs_entries && bytes <= limit {
-            true => Forming { parts: vec![matrix.clone()], bytes, ..Forming::default() },
-            false if self.is_gram() => Forming::default(),
-            false => what_to_form(matrix, self.work(), limit),
+        let limit = cluster.forming_limit();
+        match needs_entries.then(|| bytes_to_form(matrix)).filter(|bytes| *bytes <= limit) {
+            Some(bytes) => Forming { parts: vec![matrix.clone()], bytes, ..Forming::default() },
+            None if self.is_gram() => Forming::default(),
+            None => what_to_form(matrix, [&self.programs[0], &self.programs[1]], self.work(), limit),
         }
     }
 

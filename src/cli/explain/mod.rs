@@ -11,9 +11,9 @@ use clap::{Args, ValueEnum};
 
 use super::arguments::{What, worker_count};
 use super::request::data_folder;
-use super::workers::all_threads;
 use super::{Error, memory, print_text, signals};
 use crate::engine::{Cluster, measure_rates};
+use crate::kernel::cores;
 use crate::plan::cost::{Machine, Rates};
 use crate::plan::{Drawing, Program};
 use crate::report::explain::{Explanation, KindPlan, StagePlan};
@@ -87,7 +87,7 @@ impl Explain {
         signals::end_at_once("interrupted", || ());
         let experiment = self.what.experiment()?;
         let voice = Voice::for_stderr(self.quiet);
-        let workers = self.workers.unwrap_or_else(all_threads);
+        let workers = self.workers.unwrap_or_else(cores);
         let limit = self.memory.or_else(memory::share);
         let cluster = Cluster { memory: limit, ..Cluster::threads(workers) };
         let subjects = match self.sizes.given()? {
@@ -110,7 +110,7 @@ impl Explain {
         };
         // As many workers as there are threads show how fast each of them is.
         let rates = match self.graph {
-            None => measure_rates(Cluster::threads(workers.min(all_threads())))?,
+            None => measure_rates(Cluster::threads(workers.min(cores())))?,
             Some(_) => Rates::REFERENCE,
         };
         let mut stages = plan(&Machine { workers, processes: self.processes, rates })?;

@@ -11,9 +11,9 @@ use std::path::Path;
 use clap::{Args, Parser};
 
 use super::cluster::ClusterError;
-use super::workers::all_threads;
 use super::{Arguments, Error, Request, error};
 use crate::engine::mesh::Secret;
+use crate::kernel::cores;
 pub(super) use children::end_with_launcher;
 use children::{Children, Ended, code_of, in_words};
 
@@ -83,7 +83,7 @@ impl Launch {
     fn arguments_of_each(&self, parsed: &Arguments) -> Vec<OsString> {
         let mut arguments = self.arguments.clone();
         if parsed.workers.asked.is_none() {
-            arguments.push(format!("--workers={}", (all_threads() / self.processes).max(1)).into());
+            arguments.push(format!("--workers={}", (cores() / self.processes).max(1)).into());
         }
         if let (None, Some(memory)) = (parsed.memory, super::memory::share()) {
             arguments.push(format!("--memory={}", memory / self.processes as u64).into());

@@ -11,12 +11,12 @@ use crate::cli::arguments::worker_count;
 use crate::cli::request::data_folder;
 use crate::cli::run::{graph_of, load, print};
 use crate::cli::signals;
-use crate::cli::workers::all_threads;
 use crate::config::Experiment;
 use crate::dataset::format::EdgeOptions;
 use crate::dataset::{Dataset, EdgeFile, Holdout, NodeFiles, NodeSplitFrom, Source, UNLABELLED};
 use crate::engine::Cluster;
 use crate::graph::{Import, SelfLoops};
+use crate::kernel::cores;
 use crate::model::classifier::{ClassifierError, probabilities};
 use crate::model::features::of_dataset;
 use crate::model::propagation::Propagation;
@@ -94,7 +94,7 @@ impl Predict {
         let graph =
             graph_of(&dataset.graph, Import { self_loops: SelfLoops::Drop, ..import }, &dataset.name, self.voice())?;
         let failed = |source| Error::Features { dataset: dataset.name.clone(), source: Box::new(source) };
-        let cluster = Cluster::threads(self.workers.unwrap_or_else(all_threads));
+        let cluster = Cluster::threads(self.workers.unwrap_or_else(cores));
         let features = of_dataset(&dataset).map_err(failed)?;
         let features = ready_features(&model, &features, cluster).map_err(failed)?;
         let none = vec![UNLABELLED; dataset.graph.nodes()];

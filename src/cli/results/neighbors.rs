@@ -10,8 +10,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Model, Which};
 use crate::cli::arguments::worker_count;
-use crate::cli::workers::all_threads;
 use crate::cli::{Error, print_text};
+use crate::kernel::cores;
 use crate::model::neighbours::Neighbour;
 use crate::report::saved::Opened;
 use crate::report::table::{quoted, shortest};
@@ -88,7 +88,7 @@ impl Neighbors {
             By::Cosine => model.by_cosine(self.which.into())?,
             By::Score => model.by_score()?,
         };
-        let found = neighbours.of(&rows, self.top, self.workers.unwrap_or_else(all_threads));
+        let found = neighbours.of(&rows, self.top, self.workers.unwrap_or_else(cores));
         let found: Vec<Found> = rows.into_iter().zip(found).collect();
         print_text(match (self.json, self.csv) {
             (true, _) => as_json(&model, &found).map_err(|error| Error::Show(error.into()))?,

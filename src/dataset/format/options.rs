@@ -1,5 +1,7 @@
 //! What a user may say about a file of edges.
 
+use crate::kernel;
+
 /// What the ids of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -54,11 +56,6 @@ pub struct EdgeOptions {
 impl EdgeOptions {
     /// The number of threads to use.
     pub(crate) fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(available_threads).max(1)
+        self.threads.unwrap_or_else(kernel::cores).max(1)
     }
-}
-
-/// As many threads as the machine runs at once.
-pub(crate) fn available_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }

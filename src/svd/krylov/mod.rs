@@ -202,8 +202,8 @@ impl Growth<'_> {
     }
 
     /// What rotates the bases into singular vectors: the first so many, or all.
-    fn rotations(&self, session: &mut Session<'_>, count: Option<usize>) -> Result<Rotations, SvdError> {
-        Rotations::shared(session, &self.projected, self.right.columns(), count)
+    fn rotations(&mut self, session: &mut Session<'_>, count: Option<usize>) -> Result<Rotations, SvdError> {
+        Rotations::shared(session, &mut self.projected, self.right.columns(), count)
     }
 
     /// Whether no more columns can or should follow: the space is complete, or deep enough, or as many columns were

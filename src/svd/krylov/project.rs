@@ -6,7 +6,7 @@ use super::super::options::SvdError;
 use crate::engine::Session;
 use crate::kernel::factor::FactorError;
 use crate::kernel::largest::largest_eigen;
-use crate::kernel::small::{Eigen, SmallSvd, gram_of_rows, small_product, small_svd};
+use crate::kernel::small::{Eigen, SmallSvd, extended_gram, small_product, small_svd};
 
 /// A squared singular value below this part of the largest one is not taken from TᵀT: vectors would be off by more than
 /// 32-bit numbers are.
@@ -17,6 +17,9 @@ const LEAST_SQUARE: f64 = 1e-8;
 pub(super) struct Projected {
     /// Column after column; what is missing at the end of a column is zero.
     columns: Vec<Vec<f64>>,
+    /// The products of the first so many of them with each other, as far as somebody asked for them.
+    #[serde(skip)]
+    gram: Vec<f64>,
 }
 
 /// The SVD of T: rotations of both bases into singular vectors.
@@ -43,6 +46,15 @@ impl Projected {
             column
         };
         self.columns = singular_values.iter().enumerate().map(column).collect();
+        self.gram.clear();
+    }
+
+    /// TᵀT, row after row. Products that are known stay: a look at a basis that has grown takes those of what it has grown by.
+    fn gram(&mut self) -> &[f64] {
+        if self.gram.len() < self.columns.len().pow(2) {
+            self.gram = extended_gram(&self.gram, &self.columns);
+        }
+        &self.gram
     }
 
     /// T, row after row, of which there are `rows`.
@@ -65,14 +77,14 @@ impl Projected {
 
     /// The first `count` triplets of T, or all if there are no more. Eigenvectors of TᵀT take a fraction of the time, and are
     /// as good where the squares of the singular values are far from rounding.
-    pub(super) fn decompose_first(&self, rows: usize, count: usize) -> Result<Rotations, FactorError> {
-        let (width, entries) = (self.columns.len(), self.entries(rows));
+    pub(super) fn decompose_first(&mut self, rows: usize, count: usize) -> Result<Rotations, FactorError> {
+        let width = self.columns.len();
         if count > 0 && count <= width.min(rows) {
-            let Eigen { values, vectors: left } = largest_eigen(&gram_of_rows(&entries, rows, width), width, count)?;
+            let Eigen { values, vectors: left } = largest_eigen(self.gram(), width, count)?;
             let (largest, smallest) = (values[0], values[count - 1]);
             if smallest > LEAST_SQUARE * largest {
                 let singular_values: Vec<f64> = values.iter().map(|value| value.sqrt()).collect();
-                let mut right = small_product(&entries, &left, rows, width, count);
+                let mut right = small_product(&self.entries(rows), &left, rows, width, count);
                 for row in right.chunks_exact_mut(count) {
                     row.iter_mut().zip(&singular_values).for_each(|(entry, value)| *entry /= value);
                 }
@@ -92,15 +104,15 @@ impl Rotations {
     /// What one worker found, on all of them: on the same core, eight workers would take eight times as long for it.
     pub(super) fn shared(
         session: &mut Session<'_>,
-        projected: &Projected,
+        projected: &mut Projected,
         rows: usize,
         count: Option<usize>,
     ) -> Result<Self, SvdError> {
-        let find = || match count {
+        let width = projected.columns.len();
+        let mut find = || match count {
             Some(count) => projected.decompose_first(rows, count),
             None => projected.decompose(rows),
         };
-        let width = projected.columns.len();
         let most = count.unwrap_or(usize::MAX).min(width).min(rows);
         // How many there are, and the numbers of so many.
         let length = 1 + most * (1 + width + rows);

@@ -44,8 +44,10 @@ impl Refining<'_> {
         let count = values.len();
         let us = rotate(session, &left.iter().collect::<Vec<_>>(), &left_rotation, count)?;
         let vs = rotate(session, &right.iter().collect::<Vec<_>>(), &right_rotation, count)?;
-        let directions = Directions { count: COLUMNS, seed: self.options.seed, program: self.matrix.transposed };
+        let omega = Directions::draw(session, us.total_rows(), COLUMNS, self.options.seed)?;
+        let images = session.multiply(self.matrix.transposed, &omega)?;
         self.operator_columns += COLUMNS;
+        let directions = Directions { omega, images };
         let squares = directions.residual_squares(session, &vs, &values, &us)?;
         let squares: Vec<f64> = squares.into_iter().map(|square| square * MARGIN * MARGIN).collect();
         let worst = Certificate::new(&squares, &values).worst();

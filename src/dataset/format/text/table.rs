@@ -5,7 +5,7 @@ use std::path::Path;
 use super::blocks::Blocks;
 use super::fields;
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
-use crate::dataset::format::options::available_threads;
+use crate::kernel;
 
 /// Numbers row after row.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ fn read<T: Send>(
         return Err(fault.in_file(path, 0));
     }
     let mut parts: Vec<(usize, Vec<T>)> = blocks
-        .parse(available_threads(), |done: &mut Vec<(usize, Vec<T>)>, number, block| {
+        .parse(kernel::cores(), |done: &mut Vec<(usize, Vec<T>)>, number, block| {
             let mut values = vec![];
             let rows = parse_rows(block, columns, separator, expected, &parse, &mut values)?;
             values.shrink_to_fit();
