@@ -26,6 +26,7 @@ mod shell;
 mod signals;
 mod workers;
 
+use crate::kernel::buffer::give_back_large_blocks;
 pub use arguments::{Arguments, Command, What};
 pub use checkpoints::Checkpoints;
 pub use cluster::{ClusterArguments, ClusterError, Scheduler};
@@ -50,6 +51,7 @@ pub use shell::{Completions, Man};
 
 /// Carries out what a person typed.
 pub fn execute(arguments: Arguments) -> Result<(), Error> {
+    give_back_large_blocks();
     match &arguments.command {
         Some(Command::Datasets(datasets)) => datasets.run(),
         Some(Command::Predict(predict)) => predict.run(),

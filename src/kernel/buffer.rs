@@ -156,6 +156,23 @@ pub fn advise_huge_pages<T>(vector: &Vec<T>) {
     let _ = vector;
 }
 
+/// From now on, has the system take large blocks back as soon as they are freed, where that can be asked for. By itself the
+/// allocator keeps what it expects to be asked for again, in pieces that others do not fit: a seventh of the memory of a graph of
+/// 65,536 nodes. Some of what is smaller stays, as it does by itself: to get its pages anew takes a tenth of the time of a
+/// small graph.
+pub fn give_back_large_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        const LARGE: libc::c_int = 1 << 20;
+        const KEPT: libc::c_int = 8 << 20;
+        // SAFETY: it changes where blocks come from that are asked for later, and where they go.
+        unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+        }
+    }
+}
+
 /// Gives memory that was freed but kept for later back to the system, where that can be asked for.
 pub fn release_unused() {
     #[cfg(target_os = "linux")]

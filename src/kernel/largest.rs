@@ -171,7 +171,10 @@ impl Tridiagonal {
                 solver.solve(&mut vector);
                 scale(&mut vector)?;
                 for _ in 0..SUBTRACTIONS {
-                    found.iter().for_each(|(_, other)| subtract(&mut vector, other));
+                    // A loop and not a closure, which would be compiled without AVX2; so are those below.
+                    for (_, other) in &found {
+                        subtract(&mut vector, other);
+                    }
                     // Where much of it was subtracted, what is left is not orthogonal to rounding.
                     if scale(&mut vector)? > MOST_LEFT {
                         break;
@@ -181,8 +184,11 @@ impl Tridiagonal {
             let images = self.times(&vector);
             let value = dot(&images, &vector);
             let square: f64 = images.iter().zip(&vector).map(|(image, entry)| (image - value * entry).powi(2)).sum();
-            let is_near = square.sqrt() <= RESIDUAL * norm;
-            if !is_near || found.iter().any(|(_, other)| dot(other, &vector).abs() > SKEW) {
+            let mut is_found = square.sqrt() <= RESIDUAL * norm;
+            for (_, other) in &found {
+                is_found &= dot(other, &vector).abs() <= SKEW;
+            }
+            if !is_found {
                 return None;
             }
             found.push((value, vector));
@@ -266,7 +272,9 @@ fn start(row: usize, place: usize) -> f64 {
 #[inline(always)]
 fn subtract(vector: &mut [f64], other: &[f64]) {
     let product = dot(vector, other);
-    vector.iter_mut().zip(other).for_each(|(entry, other)| *entry -= product * other);
+    for (entry, other) in vector.iter_mut().zip(other) {
+        *entry -= product * other;
+    }
 }
 
 /// Makes it a vector of length 1, and tells how long it was; `None` if nothing is left of it.
@@ -276,9 +284,13 @@ fn scale(vector: &mut [f64]) -> Option<f64> {
     if !(largest > 0.0 && largest.is_finite()) {
         return None;
     }
-    vector.iter_mut().for_each(|entry| *entry /= largest);
+    for entry in vector.iter_mut() {
+        *entry /= largest;
+    }
     let length = dot(vector, vector).sqrt();
-    vector.iter_mut().for_each(|entry| *entry /= length);
+    for entry in vector.iter_mut() {
+        *entry /= length;
+    }
     Some(length * largest)
 }
 

@@ -3,7 +3,7 @@
 use super::super::options::SvdError;
 use super::care::Care;
 use super::sketch::Sketch;
-use super::split::{Split, split};
+use super::split::{Others, Split, split};
 use crate::engine::{Session, Shard};
 
 /// Orthonormal columns, in blocks.
@@ -78,7 +78,7 @@ impl Basis {
         most: usize,
         care: Care,
     ) -> Result<Split, SvdError> {
-        split(session, &self.blocks, &self.errors, block, most, care)
+        split(session, Others { blocks: &self.blocks, errors: &self.errors, watched: None }, block, most, care)
     }
 
     /// The same of a block that, but for rounding, has nothing in common with the basis beyond its first and its last block.
@@ -97,12 +97,13 @@ impl Basis {
         let count = self.blocks.len();
         if count > 2 && care.in_common > 0.0 {
             let (first, last) = (self.blocks[0].cols(), self.blocks[count - 1].cols());
-            let in_common = self.sketch.in_common(session, &self.blocks, &block)?;
             let ends = [self.blocks[0].clone(), self.blocks[count - 1].clone()];
             let errors = [&self.errors[..first], &self.errors[self.columns - last..]].concat();
-            let split = split(session, &ends, &errors, block.clone(), most, care)?;
+            let watched = self.sketch.of(session, &self.blocks)?;
+            let others = Others { blocks: &ends, errors: &errors, watched };
+            let split = split(session, others, block.clone(), most, care)?;
             // What is in common stays, and what is left of the block becomes of unit length.
-            if in_common <= care.in_common * split.least() {
+            if Sketch::in_common(&split.watched, block.cols()) <= care.in_common * split.least() {
                 return Ok(split);
             }
         }

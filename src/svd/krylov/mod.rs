@@ -149,7 +149,7 @@ impl Growth<'_> {
             let Next { block, error, step } = next;
             let width = block.cols();
             let images = self.multiply(session, self.matrix.transposed, &block)?;
-            let Split { fresh, within, upper, error: of_fresh } =
+            let Split { fresh, within, upper, error: of_fresh, .. } =
                 self.right.split(session, images, self.matrix.columns, self.care)?;
             self.projected.push(&[within, upper].concat(), width);
             self.left.push(name("left", step), block, error);

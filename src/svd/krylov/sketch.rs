@@ -21,25 +21,24 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    /// About how much the columns of a block have in common with all blocks but the first and the last, at the most.
-    pub(super) fn in_common(
-        &mut self,
-        session: &mut Session<'_>,
-        blocks: &[Shard],
-        block: &Shard,
-    ) -> Result<f64, SvdError> {
+    /// The combinations, with all of these blocks in them but the first and the last.
+    pub(super) fn of(&mut self, session: &mut Session<'_>, blocks: &[Shard]) -> Result<Option<&Shard>, SvdError> {
         let last = blocks.len().saturating_sub(1);
         for (number, middle) in blocks.iter().enumerate().take(last).skip(self.blocks.max(1)) {
             self.add(session, middle)?;
             self.blocks = number + 1;
         }
-        let Some(combinations) = &self.combinations else { return Ok(0.0) };
-        let shared = session.cross_gram(combinations, block)?;
-        let mut squares = vec![0.0; block.cols()];
-        for row in shared.chunks_exact(block.cols()) {
+        Ok(self.combinations.as_ref())
+    }
+
+    /// About how much the columns of a block have in common with all that is combined, at the most, from its products with the
+    /// combinations: a row for each, as many columns as the block has.
+    pub(super) fn in_common(products: &[f64], columns: usize) -> f64 {
+        let mut squares = vec![0.0; columns];
+        for row in products.chunks_exact(columns.max(1)) {
             squares.iter_mut().zip(row).for_each(|(sum, entry)| *sum += entry * entry);
         }
-        Ok((squares.into_iter().fold(0.0, f64::max) / COMBINATIONS as f64).sqrt())
+        (squares.into_iter().fold(0.0, f64::max) / COMBINATIONS as f64).sqrt()
     }
 
     /// Adds the columns of a block, each with random factors.

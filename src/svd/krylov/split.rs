@@ -29,6 +29,18 @@ pub(super) struct Split {
     pub(super) upper: Vec<f64>,
     /// How far from orthonormal `fresh` is, about.
     pub(super) error: f64,
+    /// The products of what is watched with X, a row for each of its columns.
+    pub(super) watched: Vec<f64>,
+}
+
+/// What a block is made orthonormal to.
+#[derive(Clone, Copy)]
+pub(super) struct Others<'a> {
+    pub(super) blocks: &'a [Shard],
+    /// How far from orthonormal their columns are.
+    pub(super) errors: &'a [f64],
+    /// Columns that the block is only compared with, in the same sum over all rows.
+    pub(super) watched: Option<&'a Shard>,
 }
 
 impl Split {
@@ -42,7 +54,7 @@ impl Split {
 }
 
 /// What a block has that others have not, as at most `most` orthonormal columns. Columns that depend on the others are left
-/// out, down to none. `errors` says how far from orthonormal the columns of the others are.
+/// out, down to none.
 ///
 /// One sum over all rows gives what the block has in common with the others and its Gram matrix; the difference of
 /// their squares is the Gram matrix of what is left, so a pass subtracts and divides at once. Where that difference is
@@ -50,21 +62,26 @@ impl Split {
 /// repeated until the block is orthonormal enough.
 pub(super) fn split(
     session: &mut Session<'_>,
-    blocks: &[Shard],
-    errors: &[f64],
+    Others { blocks, errors, watched }: Others<'_>,
     block: Shard,
     most: usize,
     care: Care,
 ) -> Result<Split, SvdError> {
     let (width, known) = (block.cols(), errors.len());
-    let mut split = Split { fresh: block, within: vec![0.0; known * width], upper: identity(width), error: 0.0 };
+    let (within, upper) = (vec![0.0; known * width], identity(width));
+    let mut split = Split { fresh: block, within, upper, error: 0.0, watched: Vec::new() };
     let mut squares = Vec::new();
     for pass in 0..MOST_PASSES {
         let order = split.fresh.cols();
         if order == 0 {
             break;
         }
-        let mut sums = session.gram_against(blocks, &split.fresh)?;
+        let watched = watched.filter(|_| pass == 0);
+        let compared: Vec<Shard> = watched.into_iter().chain(blocks).cloned().collect();
+        let mut sums = session.gram_against(&compared, &split.fresh)?;
+        if let Some(watched) = watched {
+            split.watched = sums.drain(..watched.cols() * order).collect();
+        }
         let (shared, own) = sums.split_at_mut(known * order);
         if pass == 0 {
             squares = own.iter().step_by(order + 1).copied().collect();
