@@ -171,7 +171,7 @@ impl Tridiagonal {
                 solver.solve(&mut vector);
                 scale(&mut vector)?;
                 for _ in 0..SUBTRACTIONS {
-                    // A loop and not a closure, which would be compiled without AVX2; so are those below.
+                    // A loop and not a closure, which would be compiled without AVX2.
                     for (_, other) in &found {
                         subtract(&mut vector, other);
                     }

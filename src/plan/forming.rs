@@ -1,7 +1,7 @@
 //! Which parts of a matrix to write down before it is multiplied by.
 //!
 //! A part that is used in every product can be formed once, if that takes less time over the whole run and its entries fit:
-//! 140 rows of a matrix with millions of columns, yes; a power of T that fills up, hardly ever. Every part is tried, the one
+//! 140 rows of a matrix with millions of columns, yes; a power of T that fills up, hardly ever. Every part that may pay is tried, the one
 //! that saves most is taken, and so on while anything is saved.
 
 use std::collections::HashMap;

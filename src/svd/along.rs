@@ -4,9 +4,10 @@ use super::options::SvdError;
 use crate::engine::{Session, Shard};
 use crate::kernel::random;
 
-/// Random directions Ω, and what Nᵀ makes of them.
+/// Random directions Ω, and what the transpose of a matrix A makes of them.
 pub(super) struct Directions {
     pub(super) omega: Shard,
+    /// AᵀΩ
     pub(super) images: Shard,
 }
 
@@ -16,7 +17,7 @@ impl Directions {
         Ok(session.random_normal(rows, count, seed, random::stream::PROBE)?)
     }
 
-    /// ‖Nx − σy‖² of each x, σ and y, up to chance: `Ωᵀ(Nx − σy)` follows from NᵀΩ, and is as long.
+    /// ‖Ax − σy‖² of each x, σ and y, up to chance: `Ωᵀ(Ax − σy)` follows from AᵀΩ, and is as long.
     pub(super) fn residual_squares(
         self,
         session: &mut Session<'_>,
@@ -25,7 +26,7 @@ impl Directions {
         y: &Shard,
     ) -> Result<Vec<f64>, SvdError> {
         let count = self.omega.cols();
-        let (of_x, of_y) = (session.gram_against(&[self.images], x)?, session.gram_against(&[self.omega], y)?);
+        let (of_x, of_y) = (session.cross_gram(&self.images, x)?, session.cross_gram(&self.omega, y)?);
         let square = |(column, value): (usize, &f64)| {
             let along = |row: usize| of_x[row * values.len() + column] - value * of_y[row * values.len() + column];
             (0..count).map(|row| along(row).powi(2)).sum::<f64>() / count as f64

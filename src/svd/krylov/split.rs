@@ -76,12 +76,15 @@ pub(super) fn split(
         if order == 0 {
             break;
         }
-        let watched = watched.filter(|_| pass == 0);
-        let compared: Vec<Shard> = watched.into_iter().chain(blocks).cloned().collect();
-        let mut sums = session.gram_against(&compared, &split.fresh)?;
-        if let Some(watched) = watched {
-            split.watched = sums.drain(..watched.cols() * order).collect();
-        }
+        let mut sums = match watched {
+            Some(watched) if pass == 0 => {
+                let compared: Vec<Shard> = [watched].into_iter().chain(blocks).cloned().collect();
+                let mut sums = session.gram_against(&compared, &split.fresh)?;
+                split.watched = sums.drain(..watched.cols() * order).collect();
+                sums
+            }
+            _ => session.gram_against(blocks, &split.fresh)?,
+        };
         let (shared, own) = sums.split_at_mut(known * order);
         if pass == 0 {
             squares = own.iter().step_by(order + 1).copied().collect();
