@@ -84,21 +84,6 @@ fn shorter_walks_find_the_triplets_of_longer_ones() {
     assert_eq!((products(&prepared), products(&prepared.grown_with(Some(&near)))), (10, 8));
 }
 
-/// Catches triplets that are rounding and nothing else: they miss every tolerance, and say nothing of what is near.
-#[test]
-fn triplets_that_are_dropped_mislead_nobody() {
-    let edges = (0..300).flat_map(|one| (300..800).map(move |other| (one, other))).collect();
-    let list = EdgeList { nodes: 800, edges, ..EdgeList::default() };
-    let graph = Graph::from_edges(&list, Import::default()).unwrap();
-    let options = options(10, Some(TOLERANCE));
-    let (matrix, near) = embedding::matrix_and_near(&graph, &options).unwrap();
-    let alone = found(&matrix, None, &options.svd);
-    assert!(alone.effective_rank() < options.svd.rank, "three are all there are");
-    let found = found(&matrix, Some(&near.unwrap()), &options.svd);
-    assert_eq!(found.effective_rank(), alone.effective_rank());
-    assert!(found.operator_columns < 3 * alone.operator_columns / 2, "{} columns", found.operator_columns);
-}
-
 /// Catches a residual that is taken for zero by construction, when it was another matrix's.
 #[test]
 fn one_that_is_near_on_one_side_alone_is_found_out() {
