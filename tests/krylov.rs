@@ -20,6 +20,11 @@ fn exact(rank: usize) -> Options {
     Options { tolerance: Some(1e-4), iterations: 100, ..options(rank) }
 }
 
+/// As far as one basis alone is grown.
+fn coarse(rank: usize) -> Options {
+    Options { tolerance: Some(1e-3), ..exact(rank) }
+}
+
 fn random(rows: usize, columns: usize, seed: u64) -> Matrix {
     Matrix::dense("X", dense(rows, columns, &mut Numbers(seed))).unwrap()
 }
@@ -70,8 +75,10 @@ fn check(matrix: &Matrix, options: &Options) -> Svd {
 #[test]
 fn tall_wide_and_square() {
     for (rows, columns) in [(150, 20), (20, 150), (40, 40), (300, 130), (130, 300)] {
-        check(&random(rows, columns, 1), &exact(6));
-        check(&random(rows, columns, 2), &exact(20));
+        for options in [exact, coarse] {
+            check(&random(rows, columns, 1), &options(6));
+            check(&random(rows, columns, 2), &options(20));
+        }
     }
 }
 
@@ -80,15 +87,16 @@ fn tall_wide_and_square() {
 fn all_the_singular_values_there_are() {
     for (rows, columns) in [(90, 12), (12, 90), (70, 70), (200, 65)] {
         let side = rows.min(columns);
-        check(&random(rows, columns, 3), &exact(side));
-        check(&random(rows, columns, 4), &options(side));
+        for options in [exact, coarse, options] {
+            check(&random(rows, columns, 3), &options(side));
+        }
     }
 }
 
 /// Catches blocks that are wider than the matrix.
 #[test]
 fn tiny() {
-    for options in [options(1), exact(1)] {
+    for options in [options(1), exact(1), coarse(1)] {
         check(&Matrix::dense("X", Dense::new(1, 1, vec![-2.5]).unwrap()).unwrap(), &options);
         check(&random(1, 30, 5), &options);
         check(&random(30, 1, 6), &options);
@@ -99,7 +107,7 @@ fn tiny() {
 /// Catches rounding that is taken for a direction, and a search that never ends where there is nothing more to find.
 #[test]
 fn rank_deficient() {
-    for options in [options(10), exact(10)] {
+    for options in [options(10), exact(10), coarse(10)] {
         assert_eq!(check(&(random(120, 4, 8) * random(4, 50, 9)), &options).effective_rank(), 4);
         let diagonal = Matrix::diagonal("d", [vec![3.0, 0.0, 2.0], vec![0.0; 40]].concat()).unwrap();
         assert_eq!(check(&diagonal, &options).effective_rank(), 2);
@@ -114,29 +122,34 @@ fn rank_deficient() {
 fn repeated_and_clustered_singular_values() {
     let steps = Matrix::diagonal("d", [vec![2.0; 25], vec![1.0; 25], vec![0.1; 60]].concat()).unwrap();
     let clustered = of_spectrum(150, 120, &(0..120).map(|i| 1.0 / f64::from(1 + i / 6)).collect::<Vec<_>>(), 10);
-    for options in [options(30), exact(30)] {
+    for options in [options(30), exact(30), coarse(30)] {
         check(&steps, &options);
         check(&Matrix::identity(90), &options);
     }
     check(&clustered, &exact(30));
+    check(&clustered, &coarse(30));
 }
 
 #[test]
 fn a_large_first_value_does_not_hide_the_others() {
     let a = Matrix::sparse("A", sparse(200, 200, false, &mut Numbers(11)));
-    let svd = check(&(&a * 0.01 - Matrix::ones(200, 200) * 50.0), &exact(5));
-    assert!(svd.singular_values[0] > 1000.0 * svd.singular_values[1]);
+    for options in [exact(5), coarse(5)] {
+        let svd = check(&(&a * 0.01 - Matrix::ones(200, 200) * 50.0), &options);
+        assert!(svd.singular_values[0] > 1000.0 * svd.singular_values[1]);
+    }
 }
 
 /// Catches a restart that loses something: with a basis of the least size there are many.
 #[test]
 fn restarts_find_the_same() {
     let matrix = of_spectrum(400, 300, &(0..300).map(|i| 1.0 / (1.0 + 0.05 * f64::from(i))).collect::<Vec<_>>(), 12);
-    let whole = check(&matrix, &exact(12));
-    let small = check(&matrix, &Options { basis: Some(1), ..exact(12) });
-    assert!(small.iterations > whole.iterations, "{} and {}", small.iterations, whole.iterations);
-    for (a, b) in whole.singular_values.iter().zip(&small.singular_values) {
-        assert!((a - b).abs() < 1e-5 * a);
+    for options in [exact(12), coarse(12)] {
+        let whole = check(&matrix, &options);
+        let small = check(&matrix, &Options { basis: Some(1), ..options });
+        assert!(small.iterations > whole.iterations, "{} and {}", small.iterations, whole.iterations);
+        for (a, b) in whole.singular_values.iter().zip(&small.singular_values) {
+            assert!((a - b).abs() < 1e-5 * a);
+        }
     }
 }
 
@@ -162,7 +175,8 @@ fn fewer_columns_than_subspace_iteration() {
     let krylov = decomposed(&matrix, &options);
     let subspace = decomposed(&matrix, &Options { method: Method::Subspace, ..options });
     assert!(krylov.certificate.worst() <= 0.0201 && subspace.certificate.worst() <= 0.0201);
-    let (fewer, more) = (krylov.operator_columns, subspace.operator_columns);
+    // Without those that measure what was found: both sides where one basis was grown, one side of the others.
+    let (fewer, more) = (krylov.operator_columns - 2 * 24, subspace.operator_columns - 24);
     assert!(2 * fewer <= more, "{fewer} and {more}");
 }
 

@@ -59,10 +59,10 @@ fn check(matrix: &Matrix, svd: &Svd) {
     let measured = distances(&image(Side::Plain, &svd.right), &svd.left, &svd.singular_values);
     let back = distances(&image(Side::Transposed, &svd.left), &svd.right, &svd.singular_values);
     assert_eq!(measured.len(), 16);
-    for (place, claimed) in svd.certificate.relative_residuals.iter().enumerate() {
-        let (measured, back) = (measured[place], back[place]);
-        assert!((measured - claimed).abs() <= 1e-3 * claimed + 1e-4, "{measured}, not {claimed}");
-        assert!(measured <= TOLERANCE && back <= TOLERANCE / 5.0, "{place}: {measured}, {back}");
+    for ((measured, back), claimed) in measured.iter().zip(&back).zip(&svd.certificate.relative_residuals) {
+        let larger = measured.max(*back);
+        assert!((larger - claimed).abs() <= 1e-3 * claimed + 1e-4, "{measured} and {back}, not {claimed}");
+        assert!(larger <= TOLERANCE, "{measured}, {back}");
     }
 }
 
@@ -91,15 +91,15 @@ fn one_that_is_near_on_one_side_alone_is_found_out() {
     let matrix = embedding::matrix(&graph, &options).unwrap();
     let nodes = graph.nodes();
     let alone = found(&matrix, None, &options.svd);
-    // M makes nothing of the difference w of two nodes without edges. So with N = M + σ/10·u·wᵀ it is v that changes, by a
-    // tenth of w; M·v is what it was but for a hundredth of σ, and Mᵀ·u is off by a tenth.
+    // Mᵀ makes nothing of the difference w of two nodes without edges. So with N = M + σ/10·w·vᵀ it is u that changes, by a
+    // tenth of w; Mᵀ·u is what it was but for a hundredth of σ, and M·v is off by a tenth.
     let isolated: Vec<usize> = (0..nodes).filter(|&node| graph.degrees[node] == 0.0).take(2).collect();
     let mut difference = vec![0.0f32; nodes];
     let entry = (0.1 * alone.singular_values[15] / 2f64.sqrt()) as f32;
     (difference[isolated[0]], difference[isolated[1]]) = (entry, -entry);
-    let u = Dense::new(nodes, 1, (0..nodes).map(|row| alone.left.row(row)[15]).collect()).unwrap();
-    let w = Dense::new(1, nodes, difference).unwrap();
-    let added = Matrix::dense("u", u).unwrap().try_multiply(&Matrix::dense("w", w).unwrap()).unwrap();
+    let w = Dense::new(nodes, 1, difference).unwrap();
+    let v = Dense::new(1, nodes, (0..nodes).map(|row| alone.right.row(row)[15]).collect()).unwrap();
+    let added = Matrix::dense("w", w).unwrap().try_multiply(&Matrix::dense("v", v).unwrap()).unwrap();
     let near = Near { matrix: matrix.try_add(&added).unwrap(), off: 1e-3 };
     let misled = found(&matrix, Some(&near), &options.svd);
     check(&matrix, &misled);

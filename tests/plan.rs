@@ -109,9 +109,10 @@ fn check_products(matrix: &Matrix, efforts: &[Effort]) {
             let program = Program::compile_with(matrix, side, effort);
             let got = interpret(&program, &input);
             for entry in 0..want.data.len() {
-                // Diagonals are multiplied together in 32 bits.
+                // Diagonals are multiplied together in 32 bits, which end at 1e38.
                 let is_close = (got.data[entry] - want.data[entry]).abs() <= 1e-5 * bound.data[entry] + 1e-9;
-                assert!(is_close, "{matrix} {side:?} {effort:?} gives\n{program}");
+                let is_beyond = bound.data[entry] > f64::from(f32::MAX);
+                assert!(is_close || is_beyond, "{matrix} {side:?} {effort:?} gives\n{program}");
             }
         }
         let [shared, planned] =

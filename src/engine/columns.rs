@@ -165,18 +165,27 @@ fn columns_of(worker: usize, workers: usize, cols: usize) -> Range<usize> {
     start(worker)..start(worker + 1)
 }
 
-/// Builds the dataflow that multiplies by columns.
-pub(super) fn columns_flow(worker: &mut Worker, number: usize, solo: &Rc<Solo>, context: &Rc<Context>) -> Flow {
+/// What programs make of columns, one after the other: all rows of it.
+pub(super) fn through(solos: &[Rc<Solo>], columns: Shard) -> Result<Shard, EngineError> {
+    solos.iter().try_fold(columns, |columns, solo| solo.multiply(columns))
+}
+
+/// Builds the dataflow that takes columns through the programs of these numbers, one after the other.
+pub(super) fn columns_flow(
+    worker: &mut Worker,
+    numbers: &[usize],
+    solos: Vec<Rc<Solo>>,
+    context: &Rc<Context>,
+) -> Flow {
     flow(worker, "columns", |scope: Scope<'_, u64>, input| {
         let (own, workers) = (scope.index(), scope.peers());
         let whole = all_gather(scope, "columns", &input, context.travel, &context.pool);
-        let solo = solo.clone();
-        let made = local(scope, &format!("program {number} by columns"), &[whole], move |payloads| {
+        let made = local(scope, &format!("programs {numbers:?} by columns"), &[whole], move |payloads| {
             let Payload::Whole(whole) = &payloads[0] else { unreachable!("a panel was gathered") };
             let columns = columns_of(own, workers, whole.cols);
-            let first = columns.start;
-            let shard = solo.multiply(solo.columns_of(whole, columns)?)?;
-            solo.context.pool.borrow_mut().read_elsewhere(shard.buffer());
+            let (first, outer) = (columns.start, &solos[0]);
+            let shard = through(&solos, outer.columns_of(whole, columns)?)?;
+            outer.context.pool.borrow_mut().read_elsewhere(shard.buffer());
             Ok(Payload::Columns(first, shard))
         });
         exchange_columns(scope, &made, context)
@@ -224,9 +233,13 @@ mod tests {
                         let x = session.random_normal(700, cols, 3, stream::SYNTHETIC)?;
                         let (rows, columns) =
                             (session.run_program(program, x.clone())?, session.multiply(program, &x)?);
-                        let (rows, columns) = (session.collect(&rows)?, session.collect(&columns)?);
-                        assert_eq!(rows, columns, "{workers} workers, {cols} columns");
-                        wholes.extend(rows);
+                        let twice = session.multiply_in_turn(&[program, 1 - program], &x)?;
+                        let after = session.run_program(1 - program, rows.clone())?;
+                        for (rows, columns) in [(rows, columns), (after, twice)] {
+                            let (rows, columns) = (session.collect(&rows)?, session.collect(&columns)?);
+                            assert_eq!(rows, columns, "{workers} workers, {cols} columns");
+                            wholes.extend(rows);
+                        }
                     }
                 }
                 Ok::<_, EngineError>(wholes)

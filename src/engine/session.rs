@@ -15,7 +15,7 @@ use timely::worker::Worker;
 
 use super::agreement::{StopSign, catch};
 use super::cluster::Cluster;
-use super::columns::{Solo, columns_flow};
+use super::columns::{Solo, columns_flow, through};
 use super::compile::{Flow, Slot, gather_flow, program_flow, reduce_flow};
 use super::error::EngineError;
 use super::needs::{Needs, Wanted};
@@ -41,6 +41,8 @@ pub struct Session<'a> {
     worker: &'a mut Worker,
     context: Rc<Context>,
     programs: Vec<Planned>,
+    /// What multiplies by columns, by the positions of the programs that columns go through.
+    by_columns: BTreeMap<Vec<usize>, Flow>,
     reduce: Flow,
     gather: Flow,
     gram_scratch: gram::Scratch,
@@ -54,7 +56,7 @@ pub struct Session<'a> {
     unconfirmed: Option<Awaited>,
 }
 
-/// A program, and the dataflows that run it, each once there was use for it.
+/// A program, and the dataflow that runs it, once there was use for it.
 struct Planned {
     program: Arc<Program>,
     /// The values of which only needed rows go to other processes.
@@ -62,7 +64,6 @@ struct Planned {
     by_rows: Option<Flow>,
     /// To multiply by columns, where that can be.
     solo: Option<Rc<Solo>>,
-    by_columns: Option<Flow>,
 }
 
 /// Something that a dataflow will leave in a slot.
@@ -93,6 +94,7 @@ impl<'a> Session<'a> {
             worker,
             context,
             programs: Vec::new(),
+            by_columns: BTreeMap::new(),
             reduce,
             gather,
             gram_scratch,
@@ -116,7 +118,6 @@ impl<'a> Session<'a> {
                 needs: needs.next().unwrap_or_default(),
                 by_rows: None,
                 solo: solo.map(Rc::new),
-                by_columns: None,
             });
         }
         Ok(())
@@ -141,32 +142,53 @@ impl<'a> Session<'a> {
     /// # Panics
     /// If there is no such program, or the panel has another number of rows than it takes.
     pub fn multiply(&mut self, program: usize, x: &Shard) -> Result<Shard, EngineError> {
-        let Planned { program: planned, solo, .. } = &self.programs[program];
-        assert_eq!(x.total_rows(), planned.input_rows(), "the panel must fit the program");
-        if x.cols() == 0 {
-            return self.context.shard(planned.output_rows(), 0, |_, _| Ok(()));
+        self.multiply_in_turn(&[program], x)
+    }
+
+    /// Multiplies a panel by the matrices of some programs, one after the other.
+    ///
+    /// # Panics
+    /// If there is no such program, or one takes another number of rows than there are.
+    pub fn multiply_in_turn(&mut self, programs: &[usize], x: &Shard) -> Result<Shard, EngineError> {
+        let mut rows = x.total_rows();
+        for &program in programs {
+            let program = &self.programs[program].program;
+            assert_eq!(rows, program.input_rows(), "the panel must fit the program");
+            rows = program.output_rows();
         }
-        match solo {
-            Some(solo) if solo.is_worth_it(x.cols(), self.worker.peers()) => {
-                let solo = solo.clone();
-                self.multiply_by_columns(program, &solo, x.clone())
+        if x.cols() == 0 {
+            return self.context.shard(rows, 0, |_, _| Ok(()));
+        }
+        let workers = self.worker.peers();
+        let solos: Option<Vec<Rc<Solo>>> =
+            programs.iter().map(|&program| self.programs[program].solo.clone()).collect();
+        match solos {
+            Some(solos) if solos.iter().all(|solo| solo.is_worth_it(x.cols(), workers)) => {
+                self.multiply_by_columns(programs, solos, x.clone())
             }
-            _ => self.run_program(program, x.clone()),
+            _ => programs.iter().try_fold(x.clone(), |x, &program| self.run_program(program, x)),
         }
     }
 
-    /// A product by columns; a worker alone has them all.
-    fn multiply_by_columns(&mut self, program: usize, solo: &Rc<Solo>, x: Shard) -> Result<Shard, EngineError> {
+    /// Products by columns; a worker alone has them all.
+    fn multiply_by_columns(
+        &mut self,
+        programs: &[usize],
+        solos: Vec<Rc<Solo>>,
+        x: Shard,
+    ) -> Result<Shard, EngineError> {
         if self.workers() == 1 {
             trace::enter("before a product");
-            let made = catch(self.worker(), "a product", || trace::computing("a product", || solo.multiply(x)));
+            let product = || trace::computing("a product", || through(&solos, x));
+            let made = catch(self.worker(), "a product", product);
             trace::leave();
             return made?;
         }
-        if self.programs[program].by_columns.is_none() {
-            self.programs[program].by_columns = Some(columns_flow(self.worker, program, solo, &self.context));
+        if !self.by_columns.contains_key(programs) {
+            let flow = columns_flow(self.worker, programs, solos, &self.context);
+            self.by_columns.insert(programs.to_vec(), flow);
         }
-        self.product(x, |session| session.programs[program].by_columns.as_mut())
+        self.product(x, |session| session.by_columns.get_mut(programs))
     }
 
     /// Seconds that each step of a program took this worker when it was last run; waiting for others is no part of it.

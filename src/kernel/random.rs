@@ -33,8 +33,6 @@ pub mod stream {
     pub const TOUCHED: u32 = 11;
     /// Maps: which rows they show, and how these are laid out.
     pub const MAP: u32 = 12;
-    /// Combinations of the columns of a basis.
-    pub const SKETCH: u32 = 13;
 }
 
 /// The Philox4x32-10 block function: four random words for a counter and a key.

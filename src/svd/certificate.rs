@@ -7,7 +7,7 @@ const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
 /// They are, if their relative residual is above this: that of pure rounding is one or more.
 const NOISY_RESIDUAL: f64 = 0.5;
 
-/// The measured residual ‖Mv − σu‖/σ of every triplet.
+/// The measured residual of every triplet: ‖Mv − σu‖/σ or ‖Mᵀu − σv‖/σ, the one that is not zero by construction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Certificate {
     /// One a triplet, in the order of the singular values.

@@ -1,6 +1,6 @@
 //! What a decomposition will ask for, before it starts.
 
-use super::krylov;
+use super::krylov::{self, Bases};
 use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
 use crate::graph::Tiling;
@@ -10,7 +10,7 @@ use crate::plan::forming::Work;
 
 /// Copies of a Gram matrix in which its eigenvectors are found.
 const GRAMS_TO_SOLVE: u64 = 8;
-/// Copies of the matrix between two bases in which it is decomposed.
+/// Copies of the small matrix of the bases in which it is decomposed.
 const SMALL_MATRICES: u64 = 5;
 /// Allocations below this may stay with the process when they are freed.
 const KEPT_BY_ALLOCATOR: u64 = 32 << 20;
@@ -21,7 +21,10 @@ impl Prepared {
         match self.options.method {
             Method::Krylov => {
                 let krylov::Demand { width, steps, .. } = self.krylov_demand(&self.options, self.block);
-                Work { block: width, plain: steps + 1, transposed: steps }
+                match self.bases() {
+                    Bases::Both => Work { block: width, plain: steps + 1, transposed: steps },
+                    Bases::Right => Work { block: width, plain: steps, transposed: steps + 1 },
+                }
             }
             _ => {
                 let turns = self.options.iterations + 1;
@@ -67,10 +70,13 @@ impl Prepared {
         let vectors = 2 * both(options.rank) / processes;
         let (products, answer, block) = match options.method {
             Method::Krylov => {
-                // Both bases are kept to the end.
+                // Bases are kept to the end.
                 let krylov::Demand { width, basis, .. } = self.krylov_demand(options, columns);
-                let bases = both(basis);
-                // Every worker decomposes what lies between the bases.
+                let bases = match self.bases() {
+                    Bases::Both => both(basis),
+                    Bases::Right => panel_bytes(low, basis),
+                };
+                // Every worker decomposes the small matrix that they leave.
                 let small = SMALL_MATRICES * (basis * basis * size_of::<f64>() * machine.workers) as u64;
                 let products = [product(tall.plain, width, bases), product(tall.transposed, width, bases)];
                 (

@@ -1,8 +1,8 @@
 //! The algorithm: the truncated SVD of a matrix that can only be multiplied by.
 //!
-//! [`decompose`] finds the k largest singular triplets from what M and Mᵀ make of a random block in turn. Every answer carries its [`Certificate`]: ‖Mv − σu‖ of every triplet, measured, relative to
-//! its own σ. (‖Mᵀu − σv‖ is zero by construction and says nothing; where a matrix that is nearly M helped, it is measured
-//! along a few random directions, and has to be within the tolerance.)
+//! [`decompose`] finds the k largest singular triplets from what M and Mᵀ make of a random block in turn. Every answer carries its
+//! [`Certificate`]: ‖Mv − σu‖ or ‖Mᵀu − σv‖ of every triplet, measured, relative to its own σ. (The other one is zero by construction
+//! and says nothing.)
 //!
 //! [`Method::Krylov`] keeps every block on the way, and M is projected on all of them: it needs a fraction of the products of
 //! [`Method::Subspace`], the iteration of the paper (its Algorithm 1), for the same residuals. It stops when the residuals are
@@ -11,8 +11,7 @@
 //! [`Options::start`] gives vectors of a matrix that is nearly this one: rounds from there multiply by what has changed and little
 //! more.
 //!
-//! Where one side is short, the Gram matrix of that side gives every triplet in one pass ([`Method::Gram`]); there it is
-//! ‖Mᵀu − σv‖ that is measured. [`solve_on`] goes on to the least-norm solution of `M·W ≈ T`.
+//! Where one side is short, the Gram matrix of that side gives every triplet in one pass ([`Method::Gram`]). [`solve_on`] goes on to the least-norm solution of `M·W ≈ T`.
 //!
 //! ```
 //! use isvd_dist::engine::Cluster;
@@ -28,6 +27,7 @@
 
 mod along;
 mod certificate;
+mod complete;
 mod demand;
 mod gram;
 mod keep;

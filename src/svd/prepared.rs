@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::certificate::Certificate;
 use super::gram::{GramPlan, Spectrum};
 use super::keep::Keep;
+use super::krylov::Bases;
 use super::options::{Method, Options, SvdError};
 use super::run::Progress;
 use super::subspace::Tall;
@@ -28,6 +29,8 @@ pub struct Prepared {
     gram: Option<GramPlan>,
     /// How far off the matrix is whose programs are the last two, if there is one to grow bases with.
     off: Option<f64>,
+    /// Which bases block Krylov iteration grows.
+    bases: Bases,
 }
 
 /// A matrix N that is nearly another one, M, and less work to multiply by.
@@ -63,7 +66,8 @@ impl Prepared {
         if gram.is_none() {
             programs.truncate(2);
         }
-        let prepared = Self { shape, options, block, programs, gram, off: None };
+        let bases = Bases::for_options(&options);
+        let prepared = Self { shape, options, block, programs, gram, off: None, bases };
         cluster.memory.map_or(Ok(()), |limit| prepared.fit_into(limit))?;
         Ok(prepared)
     }
@@ -87,10 +91,10 @@ impl Prepared {
     /// The same, where that serves, with a matrix that is nearly this one and less work to multiply by, to grow bases with until
     /// they meet a tolerance. Residuals are measured with the matrix itself all the same.
     pub fn grown_with(mut self, near: Option<&Near>) -> Self {
-        let Options { method, keep, tolerance, ref start, .. } = self.options;
+        let Options { method, tolerance, .. } = self.options;
         let serves = |near: &&Near| {
             let is_near = tolerance.is_some_and(|tolerance| near.off < tolerance) && near.matrix.shape() == self.shape;
-            is_near && method == Method::Krylov && keep == Keep::All && start.is_none()
+            is_near && method == Method::Krylov && self.bases == Bases::Right
         };
         if let Some(Near { matrix, off }) = near.filter(serves) {
             self.programs.extend([Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))));
@@ -104,11 +108,22 @@ impl Prepared {
         self.off.is_some()
     }
 
-    /// The same by iteration without another matrix; its programs stay where they are.
-    pub(super) fn grown_with_itself(&self) -> Self {
+    /// Which bases block Krylov iteration grows.
+    pub(super) fn bases(&self) -> Bases {
+        self.bases
+    }
+
+    /// The same by iteration with more care, if there is any: without another matrix, or with both bases where that was not it. Programs
+    /// stay where they are.
+    pub(super) fn with_more_care(&self) -> Option<Self> {
+        let bases = match (self.off, self.bases) {
+            (Some(_), bases) => bases,
+            (None, Bases::Right) => Bases::Both,
+            (None, Bases::Both) => return None,
+        };
         let Self { shape, block, .. } = *self;
         let (options, programs) = (self.options.clone(), self.programs.clone());
-        Self { shape, options, block, programs, gram: None, off: None }
+        Some(Self { shape, options, block, programs, gram: None, off: None, bases })
     }
 
     /// The parts of its matrix to write down first: all of it where its entries are needed anyway and fit, else what pays.
@@ -145,16 +160,17 @@ impl Prepared {
     }
 
     /// Whether the transpose is decomposed in place of the matrix: one that is wider than high. Of a square one either side
-    /// would do to start from; the left one took Hits@20 of ogbl-ddi further, by 0.001 over four seeds.
+    /// would do to start from, or to grow alone; the left one took Hits@20 of ogbl-ddi further, by 0.001 over four seeds.
     pub(super) fn is_turned(&self) -> bool {
         let Shape { rows, columns } = self.shape;
-        rows < columns || (rows == columns && self.options.start.is_some())
+        rows < columns || (rows == columns && (self.options.start.is_some() || self.bases == Bases::Right))
     }
 
     /// The programs as those of a matrix that is at least as high as wide.
     pub(super) fn tall(&self) -> Tall {
         let (plain, transposed) = if self.is_turned() { (1, 0) } else { (0, 1) };
-        Tall { columns: self.shape.smaller_side(), plain, transposed }
+        let Shape { rows, columns } = self.shape;
+        Tall { rows: rows.max(columns), columns: rows.min(columns), plain, transposed }
     }
 
     /// The programs to grow bases with, likewise.
@@ -163,10 +179,14 @@ impl Prepared {
         Tall { plain: before + tall.plain, transposed: before + tall.transposed, ..tall }
     }
 
-    /// The tolerance for bases to stop at: what another matrix does to residuals comes on top of theirs, at right angles, about.
+    /// The tolerance for bases to stop at, where it is measured afterwards whether they were right: what another matrix does to residuals
+    /// comes on top of theirs, at right angles, about.
     pub(super) fn tolerance_to_grow(&self) -> Option<f64> {
-        let with_near = |tolerance: f64, off: f64| UNROUNDED * (tolerance * tolerance - off * off).sqrt();
-        self.options.tolerance.map(|tolerance| self.off.map_or(tolerance, |off| with_near(tolerance, off)))
+        let off = self.off.unwrap_or(0.0);
+        self.options.tolerance.map(|tolerance| match self.bases {
+            Bases::Right => UNROUNDED * (tolerance * tolerance - off * off).sqrt(),
+            Bases::Both => tolerance,
+        })
     }
 
     /// The eigenvectors of the Gram matrix of the short side, if that is the way to go; where the choice is ours, only if

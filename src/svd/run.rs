@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::along::Directions;
 use super::certificate::{Certificate, Look};
+use super::complete::complete;
 use super::gram::{self, Spectrum};
 use super::keep::{Kept, Probe};
 use super::krylov::grow;
@@ -17,10 +17,6 @@ use crate::engine::checkpoint::{Answer, Journal};
 use crate::engine::{Cluster, Session, Shard, Watch, run};
 use crate::kernel::random;
 use crate::matrix::{Dense, Matrix};
-
-/// Random directions that the other residual of triplets found with another matrix is measured along: it is far below the
-/// tolerance or far above.
-const DIRECTIONS: usize = 8;
 
 /// Called on the first worker after every iteration: how many are done, of how many at most, and the worst relative
 /// residual if a tolerance was given.
@@ -102,8 +98,8 @@ pub fn decompose_watched(
     decompose_near(matrix, None, options, cluster, watch)
 }
 
-/// The same, with the help of a matrix that is nearly this one and less work to multiply by. ‖Mv − σu‖ is measured with the
-/// matrix itself and ‖Mᵀu − σv‖ along a few directions; where the other is not near enough, it is not used.
+/// The same, with the help of a matrix that is nearly this one and less work to multiply by. Residuals are measured with the
+/// matrix itself; where the other is not near enough, it is not used.
 pub fn decompose_near(
     matrix: &Matrix,
     near: Option<&Near>,
@@ -191,20 +187,21 @@ pub(super) fn iterate_on(
     prepared: &Prepared,
     watch: &Watch<Progress>,
 ) -> Result<Triplets, SvdError> {
-    let (triplets, is_misled) = iterate_with(session, prepared, watch)?;
-    if !is_misled {
-        return Ok(triplets);
+    let (mut triplets, mut is_misled) = iterate_with(session, prepared, watch)?;
+    let mut more = prepared.with_more_care();
+    while let Some(prepared) = more.filter(|_| is_misled) {
+        let in_vain = triplets.operator_columns;
+        drop(triplets);
+        // It is not kept on the way: what is kept is named after the work, and that is still this one.
+        (triplets, is_misled) = iterate_with(session, &prepared, &watch.unkept())?;
+        triplets.operator_columns += in_vain;
+        triplets.certificate.looks.iter_mut().for_each(|look| look.operator_columns += in_vain);
+        more = prepared.with_more_care();
     }
-    let in_vain = triplets.operator_columns;
-    drop(triplets);
-    // It is not kept on the way: what is kept is named after the work, and that is still this one.
-    let (mut again, _) = iterate_with(session, &prepared.grown_with_itself(), &watch.unkept())?;
-    again.operator_columns += in_vain;
-    again.certificate.looks.iter_mut().for_each(|look| look.operator_columns += in_vain);
-    Ok(again)
+    Ok(triplets)
 }
 
-/// The triplets by iteration, with the matrix that bases are to be grown with, and whether that is not near enough.
+/// The triplets by iteration, and whether more care would have made them better.
 fn iterate_with(
     session: &mut Session<'_>,
     prepared: &Prepared,
@@ -219,53 +216,19 @@ fn iterate_with(
     };
     let mut journal = Journal::new(watch, prepared.label());
     let mut projection = find(session, prepared, start, watch.progress(), &mut journal)?;
-    let measured = projection.residual_squares.take();
-    let triplets = triplets(session, prepared, projection)?;
-    let (certified, is_misled) = match measured {
-        Some(squares) => (certified_by(session, &squares, triplets)?, false),
-        None => match tolerance_met_nearby(prepared, &triplets.certificate) {
-            Some(tolerance) => certify_both(session, prepared, triplets, tolerance)?,
-            None => (certify(session, prepared.tall().plain, triplets)?, false),
-        },
+    let (certified, is_misled) = match projection.left.is_empty() {
+        true => complete(session, prepared, projection)?,
+        false => {
+            let measured = projection.residual_squares.take();
+            let triplets = triplets(session, prepared, projection)?;
+            let certified = match measured {
+                Some(squares) => certified_by(session, &squares, triplets)?,
+                None => certify(session, prepared.tall().plain, triplets)?,
+            };
+            (certified, false)
+        }
     };
     Ok((certified.turned(is_turned), is_misled))
-}
-
-/// The tolerance, where triplets met it by a matrix that is nearly M, and may not do so by M. What ended for want of columns would
-/// not be better for others.
-fn tolerance_met_nearby(prepared: &Prepared, certificate: &Certificate) -> Option<f64> {
-    let is_met = |tolerance: &f64| certificate.looks.last().is_some_and(|look| look.worst_residual <= *tolerance);
-    prepared.options.tolerance.filter(|_| prepared.has_near()).filter(is_met)
-}
-
-/// Measures every residual, and whether there is one that M leaves above a tolerance: about the worst of ‖Mᵀu − σv‖/σ, too, which
-/// is not zero by construction where bases were grown with another matrix.
-fn certify_both(
-    session: &mut Session<'_>,
-    prepared: &Prepared,
-    mut triplets: Triplets,
-    tolerance: f64,
-) -> Result<(Triplets, bool), SvdError> {
-    let (tall, rank) = (prepared.tall(), triplets.singular_values.len());
-    // Both are products with M: one of all columns takes less time than two.
-    let omega = Directions::draw(session, tall.columns, DIRECTIONS, prepared.options.seed)?;
-    let both = session.beside(&[&triplets.right, &omega])?;
-    let images = session.multiply(tall.plain, &both)?;
-    drop(both);
-    triplets.operator_columns += rank + DIRECTIONS;
-    let of_omega = session.columns(&images, rank..rank + DIRECTIONS)?;
-    let of_right = session.columns(&images, 0..rank)?;
-    drop(images);
-    let Triplets { left, singular_values, right, .. } = &triplets;
-    let squares = session.distance_squares(&of_right, left, singular_values)?;
-    drop(of_right);
-    let directions = Directions { omega, images: of_omega };
-    let others = directions.residual_squares(session, left, singular_values, right)?;
-    // What is rounding and nothing else misses every tolerance, and is dropped first.
-    let certified = certified_by(session, &squares, triplets)?;
-    let others = Certificate::new(&others, &certified.singular_values);
-    let is_met = certified.certificate.worst() <= tolerance && others.worst() <= tolerance;
-    Ok((certified, !is_met))
 }
 
 /// The triplets of a matrix that is at least as high as wide, from the eigenvectors of its Gram matrix. Here the left
@@ -312,7 +275,7 @@ fn triplets(session: &mut Session<'_>, prepared: &Prepared, mut projection: Proj
 }
 
 /// Fixes the signs by the left vectors of the matrix as the user stated it: the largest entry of each is positive.
-fn with_signs(
+pub(super) fn with_signs(
     session: &mut Session<'_>,
     left: Shard,
     right: Shard,
@@ -335,7 +298,11 @@ fn certify(session: &mut Session<'_>, plain: usize, mut triplets: Triplets) -> R
 }
 
 /// Writes down residuals that were measured on the way, and drops the triplets at the end that are rounding and nothing else.
-fn certified_by(session: &mut Session<'_>, squares: &[f64], mut triplets: Triplets) -> Result<Triplets, SvdError> {
+pub(super) fn certified_by(
+    session: &mut Session<'_>,
+    squares: &[f64],
+    mut triplets: Triplets,
+) -> Result<Triplets, SvdError> {
     let looks = std::mem::take(&mut triplets.certificate.looks);
     triplets.certificate = Certificate { looks, ..Certificate::new(squares, &triplets.singular_values) };
     without_rounding(session, triplets)

@@ -17,6 +17,7 @@ use crate::matrix::Dense;
 /// The programs that multiply by a matrix that is at least as high as wide, and by its transpose.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tall {
+    pub(super) rows: usize,
     pub(super) columns: usize,
     /// Position of the program that multiplies by the matrix.
     pub(super) plain: usize,
@@ -26,7 +27,8 @@ pub(super) struct Tall {
 
 /// Bases whose products with small matrices are the singular vectors.
 pub(super) struct Projection {
-    /// Basis on the high side, in blocks, and what to multiply it with: columns are left vectors.
+    /// Basis on the high side, in blocks, and what to multiply it with: columns are left vectors. Empty where left vectors are still
+    /// to be made of the right ones.
     pub(super) left: Vec<Shard>,
     pub(super) left_rotation: Vec<f64>,
     /// Basis on the low side, and what to multiply it with.

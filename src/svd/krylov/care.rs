@@ -1,22 +1,45 @@
-//! How orthonormal bases have to be.
+//! Which bases are grown, and how orthonormal they have to be.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::keep::Keep;
+use super::super::options::{Method, Options};
 
 /// A residual is off by about as much, relative to σ, as the bases are from orthonormal. So they need to be no better than
 /// a small part of the tolerance.
 const PART_OF_TOLERANCE: f64 = 1.0 / 300.0;
-/// What a block may have in common with the others beyond the first and the last, as a part of the tolerance. It
-/// is with vectors that are done, and hardly touches those that are not: a tenfold of this shows in no figure.
-const PART_IN_COMMON: f64 = 1.0 / 100.0;
-/// The smallest tolerance with which one basis is not made orthonormal to all of itself.
+/// The same of V alone. What is known is a bound, and of a block of MᵀM it is some thirty times what it turns out to be.
+const PART_OF_TOLERANCE_ALONE: f64 = 1.0 / 20.0;
+/// The smallest tolerance for which V alone will do: rounding brings back what was taken off a vector of MᵀM in proportion to
+/// the squares of singular values.
 const LEAST_TOLERANCE: f64 = 1e-3;
+
+/// Which bases grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::svd) enum Bases {
+    /// U and V.
+    Both,
+    /// V, which takes half of the memory and of the sums.
+    Right,
+}
+
+impl Bases {
+    /// Those that will do.
+    pub(in crate::svd) fn for_options(options: &Options) -> Self {
+        let is_coarse = options.tolerance.is_some_and(|tolerance| tolerance >= LEAST_TOLERANCE);
+        let is_cold = options.method != Method::Subspace && options.start.is_none();
+        match is_coarse && is_cold && options.keep == Keep::All {
+            true => Self::Right,
+            false => Self::Both,
+        }
+    }
+}
 
 /// How orthonormal bases have to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Care {
     /// How far from orthonormal a block may be.
     pub(super) orthonormal: f64,
-    /// What a block of the basis that is not made orthonormal to all of itself may have in common with it; zero if there
-    /// is no such basis.
-    pub(super) in_common: f64,
 }
 
 impl Care {
@@ -24,11 +47,11 @@ impl Care {
     pub(super) const FINEST: f64 = 5e-6;
 
     /// For residuals down to a tolerance.
-    pub(super) fn for_tolerance(tolerance: Option<f64>) -> Self {
-        let tolerance = tolerance.filter(|tolerance| *tolerance >= LEAST_TOLERANCE).unwrap_or(0.0);
-        Self {
-            orthonormal: (PART_OF_TOLERANCE * tolerance).clamp(Self::FINEST, 1e-4),
-            in_common: (PART_IN_COMMON * tolerance).min(1e-3),
-        }
+    pub(super) fn for_tolerance(tolerance: Option<f64>, bases: Bases) -> Self {
+        let (part, most) = match bases {
+            Bases::Both => (PART_OF_TOLERANCE, 1e-4),
+            Bases::Right => (PART_OF_TOLERANCE_ALONE, 2e-3),
+        };
+        Self { orthonormal: (part * tolerance.unwrap_or(0.0)).clamp(Self::FINEST, most) }
     }
 }

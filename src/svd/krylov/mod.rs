@@ -7,6 +7,11 @@
 //! coefficients make up T with `MᵀU = V·T`, whose SVD gives the triplets. `Mᵀu = σv` holds by construction; `Mv − σu` lies in
 //! the next block of U, so its length is known without a product, too.
 //!
+//! Where residuals need not be tiny, U is not kept: a step multiplies the newest block of V by MᵀM, and T with `MᵀM·V = V·T` has
+//! the squares of the singular values. That is half of the memory, and half of the sums and subtractions; the left vectors are made of the right
+//! ones in the end, with M itself. It squares what rounding does, too, so the residuals are measured then, and where they are not
+//! what they should be, both bases are grown after all.
+//!
 //! A basis that has become too large is reduced to its best vectors, of which T is diagonal, and goes on from the same next
 //! block (thick restart). Where a block brings nothing new, a random one is taken: a block finds at most as many copies
 //! of a repeated singular value as it has columns.
@@ -16,7 +21,6 @@ mod care;
 mod check;
 mod project;
 mod size;
-mod sketch;
 mod split;
 mod state;
 
@@ -31,6 +35,7 @@ use crate::engine::{Session, Shard};
 use crate::kernel::random;
 use crate::matrix::Dense;
 use basis::Basis;
+pub(super) use care::Bases;
 use care::Care;
 use check::Checks;
 use project::{Projected, Rotations};
@@ -53,10 +58,11 @@ pub(super) fn grow(
         matrix,
         options,
         sizes,
-        care: Care::for_tolerance(options.tolerance),
+        care: Care::for_tolerance(options.tolerance, prepared.bases()),
+        bases: prepared.bases(),
         left: Basis::default(),
         right: Basis::default(),
-        projected: Projected::default(),
+        projected: Projected::new(prepared.bases()),
         operator_columns: 0,
         drawn: 0,
         steps: 0,
@@ -88,13 +94,14 @@ pub(super) fn grow(
     })
 }
 
-/// Two bases on their way.
+/// Bases on their way.
 struct Growth<'a> {
     matrix: Tall,
     options: &'a Options,
     sizes: Sizes,
     care: Care,
-    /// U, without the newest block.
+    bases: Bases,
+    /// U, without the newest block; empty if it is not kept.
     left: Basis,
     /// V, whose columns hold all the images of U.
     right: Basis,
@@ -110,7 +117,7 @@ struct Growth<'a> {
     looks: Vec<Look>,
 }
 
-/// The newest block of U, not yet multiplied by Mᵀ.
+/// The newest block of U, not yet multiplied by Mᵀ; of V where that is the only basis.
 struct Next {
     block: Shard,
     /// How far from orthonormal it is, about.
@@ -119,9 +126,28 @@ struct Next {
     step: usize,
 }
 
+/// What a step has added.
+struct Grown {
+    /// The next block.
+    beyond: Shard,
+    /// How far from orthonormal it is, about.
+    error: f64,
+    /// The newest columns of V in terms of it.
+    coupling: Vec<f64>,
+    /// How many these are.
+    width: usize,
+}
+
 impl Growth<'_> {
     /// The first block of U: what M makes of a random block, or of vectors to start from.
     fn begin(&mut self, session: &mut Session<'_>, start: Option<&Dense>) -> Result<Next, SvdError> {
+        if self.bases == Bases::Right {
+            let next = self.begin_anew(session)?;
+            if next.block.cols() == 0 {
+                self.right.push(name("right", 0), next.block.clone(), next.error);
+            }
+            return Ok(next);
+        }
         let first = match start {
             None => self.draw(session)?,
             Some(vectors) => {
@@ -129,7 +155,7 @@ impl Growth<'_> {
                 session.panel_from(vectors, columns, self.options.seed, random::stream::START_BLOCK)?
             }
         };
-        let Split { fresh: block, error, .. } = self.images(session, first)?;
+        let Split { fresh: block, error, .. } = self.images(session, &first)?;
         if block.cols() == 0 {
             self.right.push(name("right", 0), session.multiply(self.matrix.transposed, &block)?, error);
             self.left.push(name("left", 0), block.clone(), error);
@@ -146,21 +172,15 @@ impl Growth<'_> {
     ) -> Result<Rotations, SvdError> {
         while next.block.cols() > 0 {
             journal.keep(session, || self.state(&next))?;
-            let Next { block, error, step } = next;
-            let width = block.cols();
-            let images = self.multiply(session, self.matrix.transposed, &block)?;
-            let Split { fresh, within, upper, error: of_fresh, .. } =
-                self.right.split(session, images, self.matrix.columns, self.care)?;
-            self.projected.push(&[within, upper].concat(), width);
-            self.left.push(name("left", step), block, error);
-            self.steps += 1;
-            self.right.push(name("right", self.steps), fresh.clone(), of_fresh);
-            if self.is_last(fresh.cols()) {
+            let grown = match self.bases {
+                Bases::Both => self.grow_both(session, next)?,
+                Bases::Right => self.grow_right(session, next)?,
+            };
+            let Some(Grown { beyond, error, coupling, width }) = grown else {
                 self.tell(session, progress, None);
                 break;
-            }
-            let known = self.left.columns();
-            let Split { fresh: beyond, upper: coupling, error: of_beyond, .. } = self.images(session, fresh.clone())?;
+            };
+            let known = self.projected.width();
             let is_exhausted = beyond.cols() == 0;
             let is_too_large = known + beyond.cols().max(1) > self.sizes.kept;
             let is_looked_at = self.is_looked_for() && known >= self.least() && self.checks.is_due(self.steps);
@@ -170,7 +190,7 @@ impl Growth<'_> {
                 let rotations = self.rotations(session, (!are_all_wanted).then_some(self.options.rank))?;
                 if is_looked_at {
                     let wanted = self.wanted(session, &rotations)?;
-                    let found = worst_residual(&rotations, &coupling, fresh.cols(), wanted);
+                    let found = worst_residual(&rotations, &coupling, width, wanted);
                     worst = Some(found);
                     self.note(found);
                     let is_deep = known >= self.enough(wanted);
@@ -191,14 +211,60 @@ impl Growth<'_> {
                 }
             }
             self.tell(session, progress, worst);
-            next = Next { block: beyond, error: of_beyond, step: self.steps };
-            if is_exhausted {
-                let random = self.draw(session)?;
-                let Split { fresh, error, .. } = self.images(session, random)?;
-                next = Next { block: fresh, error, ..next };
-            }
+            next = match is_exhausted {
+                true => self.begin_anew(session)?,
+                false => Next { block: beyond, error, step: self.steps },
+            };
         }
         self.rotations(session, None)
+    }
+
+    /// Multiplies the newest block of U by Mᵀ, and what V lacks of the images by M; `None` if no more columns can or should follow.
+    fn grow_both(&mut self, session: &mut Session<'_>, next: Next) -> Result<Option<Grown>, SvdError> {
+        let Next { block, error, step } = next;
+        let width = block.cols();
+        let images = self.multiply(session, self.matrix.transposed, &block)?;
+        let Split { fresh, within, upper, error: of_fresh } =
+            self.right.split(session, images, self.matrix.columns, self.care)?;
+        self.projected.push(&[within, upper].concat(), width);
+        self.left.push(name("left", step), block, error);
+        self.steps += 1;
+        self.right.push(name("right", self.steps), fresh.clone(), of_fresh);
+        if self.is_last(fresh.cols()) {
+            return Ok(None);
+        }
+        let Split { fresh: beyond, upper: coupling, error, .. } = self.images(session, &fresh)?;
+        Ok(Some(Grown { beyond, error, coupling, width: fresh.cols() }))
+    }
+
+    /// Multiplies the newest block of V by MᵀM; `None` if no more columns can or should follow.
+    fn grow_right(&mut self, session: &mut Session<'_>, next: Next) -> Result<Option<Grown>, SvdError> {
+        let Next { block, error, step } = next;
+        let width = block.cols();
+        self.right.push(name("right", step), block.clone(), error);
+        self.steps += 1;
+        let images = session.multiply_in_turn(&[self.matrix.plain, self.matrix.transposed], &block)?;
+        drop(block);
+        self.operator_columns += 2 * width;
+        let most = self.matrix.columns - self.right.columns();
+        let Split { fresh: beyond, within, upper: coupling, error } =
+            self.right.split(session, images, most, self.care)?;
+        self.projected.push(&within, width);
+        Ok((!self.is_last(width)).then_some(Grown { beyond, error, coupling, width }))
+    }
+
+    /// A random block, multiplied once, as far as the basis lacks it.
+    fn begin_anew(&mut self, session: &mut Session<'_>) -> Result<Next, SvdError> {
+        let step = self.steps;
+        let random = self.draw(session)?;
+        let Split { fresh: block, error, .. } = match self.bases {
+            Bases::Both => self.images(session, &random)?,
+            Bases::Right => {
+                let images = self.multiply(session, self.matrix.transposed, &random)?;
+                self.right.split(session, images, self.matrix.columns - self.right.columns(), self.care)?
+            }
+        };
+        Ok(Next { block, error, step })
     }
 
     /// What rotates the bases into singular vectors: the first so many, or all.
@@ -209,7 +275,7 @@ impl Growth<'_> {
     /// Whether no more columns can or should follow: the space is complete, or deep enough, or as many columns were
     /// multiplied by as may be.
     fn is_last(&self, width: usize) -> bool {
-        let known = self.left.columns();
+        let known = self.projected.width();
         let is_deep = !self.is_looked_for() && known >= self.enough(self.options.rank);
         known >= self.matrix.columns || is_deep || self.operator_columns + 2 * width > self.sizes.columns
     }
@@ -259,14 +325,9 @@ impl Growth<'_> {
     }
 
     /// What U lacks of the images of a block of the other side.
-    fn images(&mut self, session: &mut Session<'_>, block: Shard) -> Result<Split, SvdError> {
-        let images = self.multiply(session, self.matrix.plain, &block)?;
-        let most = self.matrix.columns - self.left.columns();
-        match self.drawn > 1 {
-            // What a random block has in common with the basis may be with any part of it.
-            true => self.left.split(session, images, most, self.care),
-            false => self.left.split_ends(session, images, most, self.care),
-        }
+    fn images(&mut self, session: &mut Session<'_>, block: &Shard) -> Result<Split, SvdError> {
+        let images = self.multiply(session, self.matrix.plain, block)?;
+        self.left.split(session, images, self.matrix.columns - self.left.columns(), self.care)
     }
 
     fn multiply(&mut self, session: &mut Session<'_>, program: usize, block: &Shard) -> Result<Shard, SvdError> {
@@ -278,15 +339,18 @@ impl Growth<'_> {
     fn draw(&mut self, session: &mut Session<'_>) -> Result<Shard, SvdError> {
         let seed = self.options.seed.wrapping_add(u64::from(self.drawn) << 32);
         self.drawn += 1;
-        Ok(session.random_normal(self.matrix.columns, self.sizes.width, seed, random::stream::START_BLOCK)?)
+        let rows = if self.bases == Bases::Both { self.matrix.columns } else { self.matrix.rows };
+        Ok(session.random_normal(rows, self.sizes.width, seed, random::stream::START_BLOCK)?)
     }
 
     /// Reduces both bases to their best vectors.
     fn restart(&mut self, session: &mut Session<'_>, rotations: &Rotations) -> Result<(), SvdError> {
         let of = rotations.singular_values.len();
         let count = Sizes::restart(of, self.options.rank);
-        let small = Rotations::first(&rotations.left, of, count);
-        self.left = self.left.rotated(session, name("left-best", self.steps), &small, count)?;
+        if self.bases == Bases::Both {
+            let small = Rotations::first(&rotations.left, of, count);
+            self.left = self.left.rotated(session, name("left-best", self.steps), &small, count)?;
+        }
         let small = Rotations::first(&rotations.right, of, count);
         self.right = self.right.rotated(session, name("right-best", self.steps), &small, count)?;
         self.projected.restart(&rotations.singular_values[..count]);

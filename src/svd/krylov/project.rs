@@ -1,48 +1,66 @@
-//! The matrix between the two bases.
+//! The small matrix that a basis leaves of a large one.
 
 use serde::{Deserialize, Serialize};
 
 use super::super::options::SvdError;
+use super::Bases;
 use crate::engine::Session;
 use crate::kernel::factor::FactorError;
 use crate::kernel::largest::largest_eigen;
-use crate::kernel::small::{Eigen, SmallSvd, extended_gram, small_product, small_svd};
+use crate::kernel::small::{Eigen, SmallSvd, extended_gram, small_product, small_svd, symmetric_eigen};
 
 /// A squared singular value below this part of the largest one is not taken from TᵀT: vectors would be off by more than
 /// 32-bit numbers are.
 const LEAST_SQUARE: f64 = 1e-8;
 
-/// `T` of `MᵀU = V·T`, a column for each column of U.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// `T` of `MᵀU = V·T`, a column for each column of U; or of `MᵀM·V = V·T`, a column for each column of V, where U is not kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Projected {
+    bases: Bases,
     /// Column after column; what is missing at the end of a column is zero.
     columns: Vec<Vec<f64>>,
-    /// The products of the first so many of them with each other, as far as somebody asked for them.
+    /// Where there are two bases: the products of the first so many columns with each other, as far as somebody asked for them.
     #[serde(skip)]
     gram: Vec<f64>,
 }
 
-/// The SVD of T: rotations of both bases into singular vectors.
+/// What rotates bases into singular vectors: the SVD of T, or its eigenvectors where V is the only one.
 pub(super) struct Rotations {
+    bases: Bases,
     pub(super) singular_values: Vec<f64>,
-    /// One row a column of U, one column a triplet.
+    /// One row a column of U, one column a triplet; none if that is not kept.
     pub(super) left: Vec<f64>,
     /// One row a column of V.
     pub(super) right: Vec<f64>,
 }
 
 impl Projected {
-    /// The images of new columns of U, row after row, one row a column of V.
+    /// Nothing yet.
+    pub(super) fn new(bases: Bases) -> Self {
+        Self { bases, columns: Vec::new(), gram: Vec::new() }
+    }
+
+    /// Whether it is that of these bases.
+    pub(super) fn is_of(&self, bases: Bases) -> bool {
+        self.bases == bases
+    }
+
+    /// How many columns it has.
+    pub(super) fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The images of new columns, row after row, one row a column of V.
     pub(super) fn push(&mut self, coefficients: &[f64], width: usize) {
         let column = |place: usize| coefficients.iter().skip(place).step_by(width).copied().collect();
         self.columns.extend((0..width).map(column));
     }
 
-    /// When both bases are rotated, what is left of T is its first singular values.
+    /// When the bases are rotated, what is left of T is its first singular values, or their squares.
     pub(super) fn restart(&mut self, singular_values: &[f64]) {
         let column = |(place, value): (usize, &f64)| {
             let mut column = vec![0.0; place];
-            column.push(*value);
+            column.push(if self.bases == Bases::Both { *value } else { value * value });
             column
         };
         self.columns = singular_values.iter().enumerate().map(column).collect();
@@ -55,6 +73,23 @@ impl Projected {
             self.gram = extended_gram(&self.gram, &self.columns);
         }
         &self.gram
+    }
+
+    /// T of one basis, row after row. It is symmetric but for rounding: entries are those of the later of two columns, and
+    /// means within a block.
+    fn symmetric(&self) -> Vec<f64> {
+        let order = self.columns.len();
+        let mut entries = vec![0.0; order * order];
+        for (place, column) in self.columns.iter().enumerate() {
+            for (row, entry) in column.iter().enumerate().take(place + 1) {
+                // Columns of one block have the same rows.
+                let other = self.columns[row].get(place).filter(|_| self.columns[row].len() == column.len());
+                let entry = other.map_or(*entry, |other| 0.5 * (entry + other));
+                entries[row * order + place] = entry;
+                entries[place * order + row] = entry;
+            }
+        }
+        entries
     }
 
     /// T, row after row, of which there are `rows`.
@@ -71,14 +106,20 @@ impl Projected {
 
     /// Decomposes T, which has `rows` rows.
     pub(super) fn decompose(&self, rows: usize) -> Result<Rotations, FactorError> {
+        if self.bases == Bases::Right {
+            return Ok(Rotations::of_square(symmetric_eigen(&self.symmetric(), self.columns.len())?));
+        }
         let SmallSvd { left, values, right } = small_svd(&self.entries(rows), rows, self.columns.len())?;
-        Ok(Rotations { singular_values: values, left: right, right: left })
+        Ok(Rotations { bases: self.bases, singular_values: values, left: right, right: left })
     }
 
     /// The first `count` triplets of T, or all if there are no more. Eigenvectors of TᵀT take a fraction of the time, and are
     /// as good where the squares of the singular values are far from rounding.
     pub(super) fn decompose_first(&mut self, rows: usize, count: usize) -> Result<Rotations, FactorError> {
         let width = self.columns.len();
+        if self.bases == Bases::Right {
+            return Ok(Rotations::of_square(largest_eigen(&self.symmetric(), width, count)?));
+        }
         if count > 0 && count <= width.min(rows) {
             let Eigen { values, vectors: left } = largest_eigen(self.gram(), width, count)?;
             let (largest, smallest) = (values[0], values[count - 1]);
@@ -88,19 +129,25 @@ impl Projected {
                 for row in right.chunks_exact_mut(count) {
                     row.iter_mut().zip(&singular_values).for_each(|(entry, value)| *entry /= value);
                 }
-                return Ok(Rotations { singular_values, left, right });
+                return Ok(Rotations { bases: self.bases, singular_values, left, right });
             }
         }
-        let Rotations { mut singular_values, left, right } = self.decompose(rows)?;
+        let Rotations { bases, mut singular_values, left, right } = self.decompose(rows)?;
         let of = singular_values.len();
         let count = count.min(of);
         singular_values.truncate(count);
         let [left, right] = [left, right].map(|rotation| Rotations::first(&rotation, of, count));
-        Ok(Rotations { singular_values, left, right })
+        Ok(Rotations { bases, singular_values, left, right })
     }
 }
 
 impl Rotations {
+    /// From the eigenvectors of the small matrix of MᵀM.
+    fn of_square(Eigen { values, vectors: right }: Eigen) -> Self {
+        let singular_values = values.into_iter().map(|value| value.max(0.0).sqrt()).collect();
+        Self { bases: Bases::Right, singular_values, left: Vec::new(), right }
+    }
+
     /// What one worker found, on all of them: on the same core, eight workers would take eight times as long for it.
     pub(super) fn shared(
         session: &mut Session<'_>,
@@ -108,16 +155,17 @@ impl Rotations {
         rows: usize,
         count: Option<usize>,
     ) -> Result<Self, SvdError> {
-        let width = projected.columns.len();
+        let (bases, width) = (projected.bases, projected.columns.len());
+        let left_rows = if bases == Bases::Both { width } else { 0 };
         let mut find = || match count {
             Some(count) => projected.decompose_first(rows, count),
             None => projected.decompose(rows),
         };
         let most = count.unwrap_or(usize::MAX).min(width).min(rows);
         // How many there are, and the numbers of so many.
-        let length = 1 + most * (1 + width + rows);
+        let length = 1 + most * (1 + left_rows + rows);
         let numbers = session.sum_over(1, length, |_, numbers| {
-            if let Ok(Self { singular_values, left, right }) = find() {
+            if let Ok(Self { singular_values, left, right, .. }) = find() {
                 numbers[0] = singular_values.len() as f64;
                 let found = singular_values.iter().chain(&left).chain(&right);
                 numbers[1..].iter_mut().zip(found).for_each(|(number, found)| *number = *found);
@@ -129,8 +177,9 @@ impl Rotations {
             return Ok(find()?);
         }
         let (singular_values, vectors) = numbers[1..].split_at(found);
-        let (left, right) = vectors.split_at(width * found);
+        let (left, right) = vectors.split_at(left_rows * found);
         Ok(Self {
+            bases,
             singular_values: singular_values.to_vec(),
             left: left.to_vec(),
             right: right[..rows * found].to_vec(),
@@ -143,7 +192,8 @@ impl Rotations {
     }
 
     /// ‖Mv − σu‖/σ of the first `count` triplets, from what M makes of the last columns of V beyond U: `coupling`, with as
-    /// many columns. M makes nothing of the others beyond U.
+    /// many columns. M makes nothing of the others beyond U. Where V is the only basis, ‖MᵀMv − σ²v‖/σ² from what MᵀM makes of them
+    /// beyond V: that is ‖Mᵀu − σv‖/σ of u = Mv/σ.
     pub(super) fn relative_residuals(&self, coupling: &[f64], width: usize, count: usize) -> Vec<f64> {
         let of = self.singular_values.len();
         let last = &self.right[self.right.len() - width * of..];
@@ -156,6 +206,10 @@ impl Rotations {
             }
             squares.iter_mut().zip(&sums).for_each(|(square, sum)| *square += sum * sum);
         }
-        squares.iter().zip(&self.singular_values).map(|(square, value)| square.sqrt() / value).collect()
+        let relative = |(square, value): (&f64, &f64)| match self.bases {
+            Bases::Both => square.sqrt() / value,
+            Bases::Right => square.sqrt() / (value * value),
+        };
+        squares.iter().zip(&self.singular_values).map(relative).collect()
     }
 }

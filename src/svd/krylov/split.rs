@@ -29,32 +29,10 @@ pub(super) struct Split {
     pub(super) upper: Vec<f64>,
     /// How far from orthonormal `fresh` is, about.
     pub(super) error: f64,
-    /// The products of what is watched with X, a row for each of its columns.
-    pub(super) watched: Vec<f64>,
 }
 
-/// What a block is made orthonormal to.
-#[derive(Clone, Copy)]
-pub(super) struct Others<'a> {
-    pub(super) blocks: &'a [Shard],
-    /// How far from orthonormal their columns are.
-    pub(super) errors: &'a [f64],
-    /// Columns that the block is only compared with, in the same sum over all rows.
-    pub(super) watched: Option<&'a Shard>,
-}
-
-impl Split {
-    /// The shortest that a column became on the way to unit length.
-    pub(super) fn least(&self) -> f64 {
-        let width = self.upper.len().checked_div(self.fresh.cols()).unwrap_or(0);
-        let kept = self.upper.chunks_exact(width.max(1));
-        // Where nothing was dropped, the diagonal; else a row's largest entry is no less than it.
-        kept.map(|row| row.iter().fold(0.0, |most: f64, entry| most.max(entry.abs()))).fold(f64::INFINITY, f64::min)
-    }
-}
-
-/// What a block has that others have not, as at most `most` orthonormal columns. Columns that depend on the others are left
-/// out, down to none.
+/// What a block has that others have not, as at most `most` orthonormal columns; `errors` are how far from orthonormal those of
+/// the others are. Columns that depend on the others are left out, down to none.
 ///
 /// One sum over all rows gives what the block has in common with the others and its Gram matrix; the difference of
 /// their squares is the Gram matrix of what is left, so a pass subtracts and divides at once. Where that difference is
@@ -62,29 +40,22 @@ impl Split {
 /// repeated until the block is orthonormal enough.
 pub(super) fn split(
     session: &mut Session<'_>,
-    Others { blocks, errors, watched }: Others<'_>,
+    blocks: &[Shard],
+    errors: &[f64],
     block: Shard,
     most: usize,
     care: Care,
 ) -> Result<Split, SvdError> {
     let (width, known) = (block.cols(), errors.len());
     let (within, upper) = (vec![0.0; known * width], identity(width));
-    let mut split = Split { fresh: block, within, upper, error: 0.0, watched: Vec::new() };
+    let mut split = Split { fresh: block, within, upper, error: 0.0 };
     let mut squares = Vec::new();
     for pass in 0..MOST_PASSES {
         let order = split.fresh.cols();
         if order == 0 {
             break;
         }
-        let mut sums = match watched {
-            Some(watched) if pass == 0 => {
-                let compared: Vec<Shard> = [watched].into_iter().chain(blocks).cloned().collect();
-                let mut sums = session.gram_against(&compared, &split.fresh)?;
-                split.watched = sums.drain(..watched.cols() * order).collect();
-                sums
-            }
-            _ => session.gram_against(blocks, &split.fresh)?,
-        };
+        let mut sums = session.gram_against(blocks, &split.fresh)?;
         let (shared, own) = sums.split_at_mut(known * order);
         if pass == 0 {
             squares = own.iter().step_by(order + 1).copied().collect();

@@ -7,7 +7,7 @@ use super::super::keep::Probe;
 use super::basis::Basis;
 use super::check::Checks;
 use super::project::Projected;
-use super::{Growth, Next, name};
+use super::{Bases, Growth, Next, name};
 use crate::engine::Shard;
 use crate::engine::checkpoint::State;
 
@@ -70,8 +70,13 @@ impl Growth<'_> {
                 next_step: next.step,
                 has_probe: self.probe.is_some(),
             },
-            panels: left.chain(right).chain([(name("left", next.step), &next.block)]).chain(probe).collect(),
+            panels: left.chain(right).chain([(self.name_of(next), &next.block)]).chain(probe).collect(),
         }
+    }
+
+    /// What the next block will be called in its basis.
+    fn name_of(&self, next: &Next) -> String {
+        name(if self.bases == Bases::Both { "left" } else { "right" }, next.step)
     }
 
     /// Takes a state up again; `None`, and nothing has changed, if its panels are not those that it should have.
@@ -80,7 +85,7 @@ impl Growth<'_> {
         let mut rest = panels.into_iter();
         let block = rest.next()?;
         let probe = rest.next().map(Probe::of_images);
-        if probe.is_some() != numbers.has_probe {
+        if probe.is_some() != numbers.has_probe || !numbers.projected.is_of(self.bases) {
             return None;
         }
         (self.left, self.right, self.probe) = (left, right, probe);
