@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::certificate::Certificate;
 use super::gram::{GramPlan, Spectrum};
 use super::keep::Keep;
-use super::options::{Method, Options, SvdError};
+use super::options::{Method, Options, Start, SvdError};
 use super::run::Progress;
 use super::subspace::Tall;
 use crate::engine::{Cluster, Session, with_formed};
-use crate::matrix::{Matrix, Shape};
+use crate::matrix::{Dense, Matrix, Shape};
 use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
 use crate::plan::{Program, Side};
 
@@ -37,6 +37,16 @@ pub struct Near {
     pub matrix: Matrix,
     /// ‖(M − N)v‖ beside ‖Mv‖, about, and the same of their transposes.
     pub off: f64,
+}
+
+/// A matrix N that is nearly M.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rough {
+    pub(super) programs: Tall,
+    /// What part of the work of a column of M one of N is.
+    pub(super) work: f64,
+    /// How far off it is.
+    pub(super) off: f64,
 }
 
 impl Prepared {
@@ -89,8 +99,9 @@ impl Prepared {
     pub fn grown_with(mut self, near: Option<&Near>) -> Self {
         let Options { method, keep, tolerance, ref start, .. } = self.options;
         let serves = |near: &&Near| {
-            let is_near = tolerance.is_some_and(|tolerance| near.off < tolerance) && near.matrix.shape() == self.shape;
-            is_near && method == Method::Krylov && keep == Keep::All && start.is_none()
+            // Vectors to start from are rough themselves.
+            let is_near = start.is_some() || tolerance.is_some_and(|tolerance| near.off < tolerance);
+            is_near && near.matrix.shape() == self.shape && method == Method::Krylov && keep == Keep::All
         };
         if let Some(Near { matrix, off }) = near.filter(serves) {
             self.programs.extend([Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))));
@@ -124,7 +135,7 @@ impl Prepared {
 
     /// What is to be iterated and how, in a line: other programs round differently.
     pub(super) fn label(&self) -> String {
-        let programs: String = self.growing().iter().map(ToString::to_string).collect();
+        let programs: String = self.programs.iter().map(ToString::to_string).collect();
         let checksum = crc32fast::hash(programs.as_bytes());
         format!("iterate {} {} with programs {checksum:08x}", self.shape, self.options.label())
     }
@@ -161,6 +172,19 @@ impl Prepared {
     pub(super) fn tall_to_grow(&self) -> Tall {
         let (tall, before) = (self.tall(), if self.has_near() { self.programs.len() - 2 } else { 0 });
         Tall { plain: before + tall.plain, transposed: before + tall.transposed, ..tall }
+    }
+
+    /// The matrix that is nearly this one as what to find directions with, where there are vectors to start from.
+    pub(super) fn rough(&self) -> Option<Rough> {
+        let products = |program: &Program| program.sparse_products().max(1) as f64;
+        let work = products(&self.growing()[0]) / products(&self.programs[0]);
+        self.off.map(|off| Rough { programs: self.tall_to_grow(), work: work.min(1.0), off })
+    }
+
+    /// The vectors to start from, on the low side and on the high one of a matrix that is at least as high as wide.
+    pub(super) fn start(&self) -> Option<(&Dense, &Dense)> {
+        let Start { left, right } = self.options.start.as_ref()?;
+        Some(if self.is_turned() { (left, right) } else { (right, left) })
     }
 
     /// The tolerance for bases to stop at: what another matrix does to residuals comes on top of theirs, at right angles, about.
