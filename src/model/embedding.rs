@@ -10,6 +10,7 @@ use crate::engine::{Cluster, EngineError, Watch};
 use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::{near_in_proportion, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
+use crate::model::short::{SHORT_OFF, short_walks};
 use crate::model::transition::Degrees;
 use crate::svd::{self, Look, Near, Progress, SvdError};
 
@@ -18,6 +19,8 @@ use crate::svd::{self, Look, Near, Progress, SvdError};
 const NEAR: f64 = 0.1;
 /// How far off it may be whatever the tolerance is.
 const MOST_OFF: f64 = 0.02;
+/// The same where it is there to find directions with, from vectors to start from.
+const NEAR_START: f64 = 0.5;
 /// Steps that it must save.
 const LEAST_SAVED: usize = 2;
 
@@ -130,6 +133,22 @@ pub fn embed(
     embed_near(&matrix, near.as_ref(), &options.svd, cluster, watch)
 }
 
+/// The same, from vectors of a graph that was quite another one: where walks are long, with the help of a matrix of short ones.
+pub(super) fn embed_from_afar(
+    graph: &Graph,
+    options: &Options,
+    cluster: Cluster,
+    watch: Watch<Progress>,
+) -> Result<Embedding, ModelError> {
+    let walks = options.walks.coefficients();
+    let Some(short) = short_walks(&walks, !graph.adjacency.is_symmetric()) else {
+        return embed(graph, options, cluster, watch);
+    };
+    let parts = Parts::new(graph, options)?;
+    let near = Near { matrix: parts.matrix(&short)?, off: SHORT_OFF };
+    embed_near(&parts.matrix(&walks)?, Some(&near), &options.svd, cluster, watch)
+}
+
 /// Embeds by a matrix of one's own: two vectors for every node if it has a row and a column for each, else one for every
 /// row and one for every column.
 pub fn embed_matrix(
@@ -174,7 +193,7 @@ fn embed_near(
 
 /// The matrix of the embedding, with the T of [`Degrees`].
 pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
-    matrix_of(graph, options, &options.walks.coefficients())
+    Parts::new(graph, options)?.matrix(&options.walks.coefficients())
 }
 
 /// The same, and a matrix that is nearly that and less work to multiply by: one of shorter walks, off by a small part of the
@@ -186,18 +205,18 @@ pub fn matrix_and_near(graph: &Graph, options: &Options) -> Result<(Matrix, Opti
     // The eigenvalues of a step are real and no more than one.
     let is_tame = graph.adjacency.is_symmetric() && !graph.adjacency.is_weighted();
     let tolerance = options.svd.tolerance.filter(|_| is_tame);
-    let near = match tolerance.and_then(|tolerance| near_in_proportion(&walks, MOST_OFF.min(tolerance * NEAR))) {
+    // What vectors to start from are multiplied by is measured with the matrix itself afterwards.
+    let most = |tolerance: f64| match options.svd.start {
+        None => MOST_OFF.min(tolerance * NEAR),
+        Some(_) => tolerance * NEAR_START,
+    };
+    let near = match tolerance.and_then(|tolerance| near_in_proportion(&walks, most(tolerance))) {
         Some((shorter, off)) if shorter.len() + LEAST_SAVED <= walks.len() => {
             Some(Near { matrix: parts.matrix(&shorter)?, off })
         }
         _ => None,
     };
     Ok((matrix, near))
-}
-
-/// The matrix with these coefficients of T⁰, T¹, … in place of those of the walks.
-pub(super) fn matrix_of(graph: &Graph, options: &Options, coefficients: &[f64]) -> Result<Matrix, ModelError> {
-    Parts::new(graph, options)?.matrix(coefficients)
 }
 
 /// What the matrix is made of.

@@ -8,5 +8,6 @@ pub mod map;
 pub mod named;
 pub mod neighbours;
 pub mod propagation;
+mod short;
 pub mod transition;
 pub mod vectors;

@@ -25,7 +25,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod along;
 mod certificate;
 mod complete;
 mod demand;

@@ -40,7 +40,8 @@ pub struct Options {
 }
 
 /// Singular vectors to start from, one a column. The side that the iteration starts on is used: left vectors, or right
-/// ones of a matrix that is higher than wide. Columns that are missing are random.
+/// ones of a matrix that is higher than wide, or the others where they are multiplied both ways by a matrix that is only
+/// roughly this one. Columns that are missing are random.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     /// Left vectors.

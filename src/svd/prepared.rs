@@ -6,11 +6,11 @@ use super::certificate::Certificate;
 use super::gram::{GramPlan, Spectrum};
 use super::keep::Keep;
 use super::krylov::Bases;
-use super::options::{Method, Options, SvdError};
+use super::options::{Method, Options, Start, SvdError};
 use super::run::Progress;
 use super::subspace::Tall;
 use crate::engine::{Cluster, Session, with_formed};
-use crate::matrix::{Matrix, Shape};
+use crate::matrix::{Dense, Matrix, Shape};
 use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
 use crate::plan::{Program, Side};
 
@@ -18,6 +18,8 @@ use crate::plan::{Program, Side};
 const TRUSTED_RESIDUAL: f64 = 1e-3;
 /// The part of a tolerance that is left when rounding has taken its share.
 const UNROUNDED: f64 = 0.999;
+/// The same with another matrix: it adds to a residual, or takes off it, as much as it has in common with it.
+const UNROUNDED_NEAR: f64 = 0.98;
 
 /// A matrix made ready to be decomposed: its programs, and the way to go.
 pub struct Prepared {
@@ -40,6 +42,16 @@ pub struct Near {
     pub matrix: Matrix,
     /// ‖(M − N)v‖ beside ‖Mv‖, about, and the same of their transposes.
     pub off: f64,
+}
+
+/// A matrix N that is nearly M.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rough {
+    pub(super) programs: Tall,
+    /// What part of the work of a column of M one of N is.
+    pub(super) work: f64,
+    /// How far off it is.
+    pub(super) off: f64,
 }
 
 impl Prepared {
@@ -91,10 +103,12 @@ impl Prepared {
     /// The same, where that serves, with a matrix that is nearly this one and less work to multiply by, to grow bases with until
     /// they meet a tolerance. Residuals are measured with the matrix itself all the same.
     pub fn grown_with(mut self, near: Option<&Near>) -> Self {
-        let Options { method, tolerance, .. } = self.options;
+        let Options { method, keep, tolerance, ref start, .. } = self.options;
         let serves = |near: &&Near| {
-            let is_near = tolerance.is_some_and(|tolerance| near.off < tolerance) && near.matrix.shape() == self.shape;
-            is_near && method == Method::Krylov && self.bases == Bases::Right
+            // Vectors to start from are rough themselves.
+            let is_near = start.is_some() || tolerance.is_some_and(|tolerance| near.off < tolerance);
+            let is_of_use = start.is_some() || self.bases == Bases::Right;
+            is_near && is_of_use && near.matrix.shape() == self.shape && method == Method::Krylov && keep == Keep::All
         };
         if let Some(Near { matrix, off }) = near.filter(serves) {
             self.programs.extend([Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))));
@@ -139,7 +153,7 @@ impl Prepared {
 
     /// What is to be iterated and how, in a line: other programs round differently.
     pub(super) fn label(&self) -> String {
-        let programs: String = self.growing().iter().map(ToString::to_string).collect();
+        let programs: String = self.programs.iter().map(ToString::to_string).collect();
         let checksum = crc32fast::hash(programs.as_bytes());
         format!("iterate {} {} with programs {checksum:08x}", self.shape, self.options.label())
     }
@@ -179,12 +193,26 @@ impl Prepared {
         Tall { plain: before + tall.plain, transposed: before + tall.transposed, ..tall }
     }
 
+    /// The matrix that is nearly this one as what to find directions with, where there are vectors to start from.
+    pub(super) fn rough(&self) -> Option<Rough> {
+        let products = |program: &Program| program.sparse_products().max(1) as f64;
+        let work = products(&self.growing()[0]) / products(&self.programs[0]);
+        self.off.map(|off| Rough { programs: self.tall_to_grow(), work: work.min(1.0), off })
+    }
+
+    /// The vectors to start from, on the low side and on the high one of a matrix that is at least as high as wide.
+    pub(super) fn start(&self) -> Option<(&Dense, &Dense)> {
+        let Start { left, right } = self.options.start.as_ref()?;
+        Some(if self.is_turned() { (left, right) } else { (right, left) })
+    }
+
     /// The tolerance for bases to stop at, where it is measured afterwards whether they were right: what another matrix does to residuals
     /// comes on top of theirs, at right angles, about.
     pub(super) fn tolerance_to_grow(&self) -> Option<f64> {
         let off = self.off.unwrap_or(0.0);
         self.options.tolerance.map(|tolerance| match self.bases {
-            Bases::Right => UNROUNDED * (tolerance * tolerance - off * off).sqrt(),
+            Bases::Right if self.has_near() => UNROUNDED_NEAR * (tolerance * tolerance - off * off).sqrt(),
+            Bases::Right => UNROUNDED * tolerance,
             Bases::Both => tolerance,
         })
     }

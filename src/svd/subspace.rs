@@ -39,7 +39,7 @@ pub(super) struct Projection {
     pub(super) total: Option<f64>,
     pub(super) iterations: usize,
     pub(super) operator_columns: usize,
-    /// ‖Mv − σu‖² + ‖Mᵀu − σv‖² of each triplet, where that is known.
+    /// ‖Mv − σu‖² of each triplet, where that is known, or measured along random directions and a margin added: Mᵀu is σv then.
     pub(super) residual_squares: Option<Vec<f64>>,
     /// What was found on the way.
     pub(super) looks: Vec<Look>,

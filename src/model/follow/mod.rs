@@ -11,11 +11,15 @@ use std::collections::BTreeSet;
 
 pub use align::{align, distances};
 
-use super::embedding::{Embedding, ModelError, Options, embed};
+use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar};
 use crate::engine::{Cluster, Ledger, LedgerSize, Watch};
 use crate::graph::Graph;
 use crate::graph::evolve::{Changes, Effect, Operation, Patched, judge};
 use crate::svd::{Keep, Progress};
+
+/// Edges that have changed, as a part of all, above which vectors found before say less than products with a matrix of short
+/// walks do: to take these for those of the matrix is no larger a mistake then.
+const LARGE_SHARE: f64 = 0.1;
 
 /// A graph that changes, and its embedding.
 ///
@@ -101,20 +105,19 @@ impl Follower {
     /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them.
     pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
         let mut options = self.options.clone();
-        let mut columns = 0;
         if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0) {
             if options.svd.keep != Keep::All {
                 (options.svd.rank, options.svd.keep) = (found.rank, Keep::All);
             }
             // What is new is found by rounds only.
             let touched: Vec<u32> = self.touched.iter().copied().filter(|_| options.svd.iterations > 0).collect();
-            let share = self.changed as f64 / self.ledger.size().edges.max(1) as f64;
-            let change = start::Change { touched: &touched, share, is_directed: self.is_directed };
-            (options.svd.start, columns) = start::from(found, &self.graph, &options, change, self.cluster)?;
+            options.svd.start = start::from(found, &self.graph, &options, &touched);
         }
-        let mut embedding = embed(&self.graph, &options, self.cluster, watch)?;
-        embedding.operator_columns += columns;
-        embedding.looks.iter_mut().for_each(|look| look.operator_columns += columns);
+        let is_large = self.changed as f64 > LARGE_SHARE * self.ledger.size().edges as f64;
+        let embedding = match options.svd.start.is_some() && is_large {
+            true => embed_from_afar(&self.graph, &options, self.cluster, watch)?,
+            false => embed(&self.graph, &options, self.cluster, watch)?,
+        };
         let shown = match &self.shown {
             None => embedding.clone(),
             Some(before) => align(embedding.clone(), before, self.cluster.workers),

@@ -2,29 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Cluster, product};
 use crate::graph::{Graph, Sparse};
 use crate::kernel::random;
 use crate::matrix::Dense;
-use crate::matrix::walk::economized;
-use crate::model::embedding::{Embedding, ModelError, Normalize, Options, Walks, matrix_of};
-use crate::plan::Side;
+use crate::model::embedding::{Embedding, Normalize, Options};
 use crate::svd::Start;
 
 /// Columns that look for what is new, one for so many triplets.
 const TRIPLETS_A_COLUMN: usize = 8;
 /// The least and the most of them.
 const COLUMNS: (usize, usize) = (4, 8);
-/// How many where they are multiplied by a matrix of short walks: what that leaves of one shows whether there is anything, and
-/// after a large change rounds follow that look further.
-const SMOOTH_COLUMNS: usize = 1;
-/// Edges that have changed, as a part of all, above which vectors found before say less than a product with a matrix of short
-/// walks does: to take these for those of the matrix is no larger a mistake then.
-const LARGE_SHARE: f64 = 0.1;
-/// The longest of those walks, where the eigenvalues of a step are real.
-const STEPS: usize = 3;
-/// The longest where they need not be: a polynomial that is near others on real numbers only is of no use then.
-const DIRECTED_STEPS: usize = 4;
 /// Times that the rows of new nodes are made of those of their neighbours, which may be new themselves.
 const SWEEPS: usize = 2;
 /// Rows that tell how vectors follow from those of neighbours, in all.
@@ -39,34 +26,14 @@ struct Spread<'a> {
     other: Vec<f32>,
 }
 
-/// What happened to the graph since its vectors were found.
-pub(super) struct Change<'a> {
-    /// Rows that are others now.
-    pub(super) touched: &'a [u32],
-    /// Edges that are, as a part of all.
-    pub(super) share: f64,
-    /// Whether edges lead one way.
-    pub(super) is_directed: bool,
-}
-
-/// Vectors to start from, and columns that were multiplied by for them. They are those found before, with rows for nodes that
+/// Vectors to start from: those found before, with rows for nodes that
 /// are new, and some columns that are random in the rows that were touched: directions that a change has brought lie there.
-pub(super) fn from(
-    found: &Embedding,
-    graph: &Graph,
-    options: &Options,
-    change: Change<'_>,
-    cluster: Cluster,
-) -> Result<(Option<Start>, usize), ModelError> {
-    let short = short_walks(&options.walks, change.is_directed).filter(|_| change.share > LARGE_SHARE);
-    let columns = match short {
-        Some(_) => SMOOTH_COLUMNS,
-        None => (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1),
-    };
-    let columns = columns.min(change.touched.len()).min(graph.nodes().saturating_sub(found.rank));
+pub(super) fn from(found: &Embedding, graph: &Graph, options: &Options, touched: &[u32]) -> Option<Start> {
+    let columns = (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1);
+    let columns = columns.min(touched.len()).min(graph.nodes().saturating_sub(found.rank));
     let width = found.rank + columns;
     let with_random = |mut data: Vec<f32>| {
-        for &row in change.touched {
+        for &row in touched {
             let entries = &mut data[row as usize * width..][found.rank..width];
             for (column, entry) in entries.iter_mut().enumerate() {
                 *entry = random::normal(options.svd.seed, random::stream::TOUCHED, u64::from(row), column as u32);
@@ -74,36 +41,10 @@ pub(super) fn from(
         }
         Dense::new(graph.nodes(), width, data).map(Arc::new).ok()
     };
-    let Some(right) = with_random(widened(&found.right, found, graph.nodes(), columns)) else { return Ok((None, 0)) };
-    let (left, multiplied) = match short {
-        Some(short) => {
-            let images = product(&matrix_of(graph, options, &short)?, Side::Plain, &right, cluster)?;
-            let steps = options.walks.coefficients().len() - 1;
-            (Some(Arc::new(images)), (width * (short.len() - 1)).div_ceil(steps))
-        }
-        None => {
-            let mut left = widened(&found.left, found, graph.nodes(), columns);
-            Spread::of(graph, options.normalize).fill(&mut left, width, found.nodes, found.rank);
-            (with_random(left), 0)
-        }
-    };
-    Ok((left.map(|left| Start { left, right }), multiplied))
-}
-
-/// The coefficients of T⁰, T¹, … of a matrix that is nearly that of these walks, and a fraction of the work. `None` if they
-/// are short themselves.
-fn short_walks(walks: &Walks, is_directed: bool) -> Option<Vec<f64>> {
-    let coefficients = walks.coefficients();
-    let steps = if is_directed { DIRECTED_STEPS } else { STEPS };
-    (coefficients.len() > 2 * steps).then(|| {
-        if !is_directed {
-            return economized(&coefficients, steps);
-        }
-        // All that are longer count as the longest.
-        let mut short = coefficients[..=steps].to_vec();
-        short[steps] += coefficients[steps + 1..].iter().sum::<f64>();
-        short
-    })
+    let right = with_random(widened(&found.right, found, graph.nodes(), columns))?;
+    let mut left = widened(&found.left, found, graph.nodes(), columns);
+    Spread::of(graph, options.normalize).fill(&mut left, width, found.nodes, found.rank);
+    Some(Start { left: with_random(left)?, right })
 }
 
 /// Singular vectors of an embedding with rows for `nodes` nodes and so many more columns, all zero.
@@ -170,25 +111,5 @@ impl<'a> Spread<'a> {
             }
         });
         rows.zip(sums).filter_map(|(row, sums)| Some((row, sums?))).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_walks_count_as_much_as_all_of_them() {
-        for (is_directed, steps, off) in [(true, DIRECTED_STEPS, 1e-12), (false, STEPS, 0.09)] {
-            let short = short_walks(&Walks::Window(10), is_directed).expect("ten steps are long");
-            assert_eq!(short.len(), steps + 1);
-            assert!((short.iter().sum::<f64>() - 1.0).abs() < off);
-            let most = 2 * steps - 1;
-            assert_eq!(
-                short_walks(&Walks::Window(most), is_directed),
-                None,
-                "to take half of the steps is hardly less"
-            );
-        }
     }
 }

@@ -1,154 +1,156 @@
 //! From vectors of a matrix that is nearly this one.
 //!
-//! Two orthonormal bases, V and U, are kept together with all their images, M·V and Mᵀ·U. So the triplets between them, and
-//! both residuals of each, Mv − σu and Mᵀu − σv, are known without a further product. V begins with the vectors to start
-//! from, and U with what M makes of them. A round then adds to V those directions of the residuals Mᵀu − σv that count,
-//! usually far fewer than there are triplets, and to U what M makes of them. What a round leaves out shows in the residuals
-//! of the next. While a few residuals are far larger than the others, those of triplets that the other matrix had not,
-//! rounds are narrow: they follow these alone, one step after another.
+//! An orthonormal basis U begins with what M, or a matrix that is nearly M and much less work, makes of the vectors to start
+//! from. It is multiplied by Mᵀ once, together with some random directions Ω, and V is an orthonormal basis of the images:
+//! `MᵀU = V·T`. The SVD of T gives triplets with `Mᵀu = σv`, and how long Mv − σu is shows along Ω ([`look`]), again and again
+//! without a further product.
 //!
-//! Mostly a wide round is not even needed: with all of the residuals' directions in V the triplets are far better than those that
-//! they were taken from. What M makes of so many directions is not worth its products then, if the residuals
-//! can be measured along a few random ones instead ([`sketch`]).
+//! Mostly all but a few triplets are good enough then: those that the other matrix had not take longer. A round follows these
+//! alone: what M makes of their v, or the matrix that is less work, goes into U, and what Mᵀ makes of that into V. Of a triplet
+//! that is good enough by what was measured, but not with the margin that is due to chance, Mv is found in full.
 
-mod measure;
-mod sides;
-mod sketch;
+mod along;
+mod blocks;
+mod known;
+mod look;
 mod spread;
+mod state;
 mod table;
 
-use super::certificate::Look;
+use super::certificate;
 use super::krylov::grow;
 use super::options::{Options, SvdError};
-use super::prepared::Prepared;
+use super::orthonormal::{Care, orthonormalize};
+use super::prepared::{Prepared, Rough};
 use super::run::Progress;
 use super::subspace::{Projection, Tall};
-use crate::engine::checkpoint::{Journal, State};
+use crate::engine::checkpoint::Journal;
 use crate::engine::{Session, Shard};
-use crate::kernel::random;
-use crate::kernel::small::small_product;
+use crate::kernel::small::subtract_gram;
+use crate::kernel::{random, stride};
 use crate::matrix::Dense;
-use measure::Measured;
-use serde::{Deserialize, Serialize};
-use sides::{Side, SideNames, fresh};
+use along::Along;
+use blocks::Blocks;
+use known::Known;
+use look::Look;
 use spread::Spread;
-use table::{Table, Triplets};
+use table::{Table, Triplets, picked};
 
-/// Columns of a basis that is kept: so many for each triplet, and so many more. With their images both bases are as large as
-/// those of [`krylov`](super::krylov).
+/// Columns of a basis that is kept: so many for each triplet, and so many more.
 const KEPT: (usize, usize) = (2, 56);
-/// The part of the tolerance that directions which are left out may make up, if the round is to be the last one.
+/// Random directions at least. There are as many more as a product takes no longer for.
+const DIRECTIONS: usize = 12;
+/// The part of the tolerance that directions which are left out may make up.
 const LEFT_OUT: f64 = 0.5;
-/// Directions of a narrow round at least: one more than a single new triplet needs.
-const NARROW: usize = 2;
-
-/// What is left of residuals, about, when all their directions are in the basis.
-const GAIN: f64 = 0.4;
 
 /// Rounds from the vectors to start from until the triplets are good enough; from nothing, if there are none.
 pub(super) fn refine(
     session: &mut Session<'_>,
     prepared: &Prepared,
-    start: Option<&Dense>,
+    _: Option<&Dense>,
     progress: &Progress,
     journal: &mut Journal,
 ) -> Result<Projection, SvdError> {
     let resumed = journal.resume(session)?.and_then(|(numbers, panels)| Refining::resumed(prepared, numbers, panels));
-    let begun = match (resumed, start) {
-        (Some(resumed), _) => Some(resumed),
-        (None, None) => None,
-        (None, Some(vectors)) => Refining::begin(session, prepared, vectors)?,
+    let begun = match resumed {
+        Some(resumed) => Some(resumed),
+        None => Refining::begin(session, prepared)?,
     };
     match begun {
         Some(refining) => refining.run(session, progress, journal),
-        None => grow(session, prepared, None, progress, journal),
+        None => grow(session, prepared.with_more_care().as_ref().unwrap_or(prepared), None, progress, journal),
     }
+}
+
+/// The first columns of U, from the vectors to start from on both sides, and what they took.
+fn first_basis(
+    session: &mut Session<'_>,
+    prepared: &Prepared,
+    low: &Dense,
+    high: &Dense,
+) -> Result<(Shard, f64), SvdError> {
+    let (matrix, options, how) = (prepared.tall(), &prepared.options, prepared.options.orthonormalize);
+    let mut panel = |vectors: &Dense| {
+        let columns = vectors.columns().max(options.rank).min(matrix.columns);
+        session.panel_from(vectors, columns, options.seed, random::stream::START_BLOCK)
+    };
+    let is_far = |rough: &Rough| options.tolerance.is_none_or(|tolerance| rough.off > tolerance);
+    let (given, program, mut columns, work) = match prepared.rough() {
+        // One product with what is far off says too little.
+        Some(rough) if is_far(&rough) => {
+            let given = panel(high)?;
+            let images = session.multiply(rough.programs.transposed, &given)?;
+            (images, rough.programs.plain, rough.work * given.cols() as f64, rough.work)
+        }
+        Some(near) => (panel(low)?, near.programs.plain, 0.0, near.work),
+        None => (panel(low)?, matrix.plain, 0.0, 1.0),
+    };
+    let given = orthonormalize(session, given, how, Care::Enough)?.panel;
+    let images = session.multiply(program, &given)?;
+    columns += work * given.cols() as f64;
+    Ok((orthonormalize(session, images, how, Care::Full)?.panel, columns))
 }
 
 /// Two bases on their way.
 struct Refining<'a> {
     matrix: Tall,
+    /// A matrix that is nearly M and less work, to find directions with.
+    rough: Option<Rough>,
     options: &'a Options,
-    /// V, and M·V.
-    right: Side,
-    /// U, and Mᵀ·U.
-    left: Side,
-    /// Vᵀ·Mᵀ·U
+    /// U.
+    left: Blocks,
+    /// V, whose columns hold all of MᵀU.
+    right: Blocks,
     table: Table,
+    along: Along,
+    known: Known,
     /// Triplets beyond the rank that are looked at: those that columns beyond it began with.
     beyond: usize,
     rounds: usize,
-    operator_columns: usize,
+    /// Products so far, for names.
+    products: usize,
+    /// Columns of M that were multiplied by, or what is worth as much.
+    columns: f64,
     /// What was found on the way.
-    looks: Vec<Look>,
-}
-
-/// All of it that is no panel.
-#[derive(Serialize, Deserialize)]
-struct Numbers {
-    right: SideNames,
-    left: SideNames,
-    table: Table,
-    beyond: usize,
-    rounds: usize,
-    operator_columns: usize,
-    looks: Vec<Look>,
+    looks: Vec<certificate::Look>,
 }
 
 impl<'a> Refining<'a> {
     /// Both bases after the first products; `None` if the vectors say nothing of the matrix.
-    fn begin(session: &mut Session<'_>, prepared: &'a Prepared, vectors: &Dense) -> Result<Option<Self>, SvdError> {
-        let (matrix, options) = (prepared.tall(), &prepared.options);
-        let columns = vectors.columns().max(options.rank).min(matrix.columns);
-        let given = session.panel_from(vectors, columns, options.seed, random::stream::START_BLOCK)?;
-        let first = fresh(session, &[], given, options)?;
-        let images = session.multiply(matrix.plain, &first)?;
-        let onto = fresh(session, &[], images.clone(), options)?;
-        if onto.cols() < options.rank {
+    fn begin(session: &mut Session<'_>, prepared: &'a Prepared) -> Result<Option<Self>, SvdError> {
+        let (matrix, options, rough) = (prepared.tall(), &prepared.options, prepared.rough());
+        let Some((low, high)) = prepared.start() else { return Ok(None) };
+        let (basis, mut columns) = first_basis(session, prepared, low, high)?;
+        let width = basis.cols();
+        if width < options.rank {
             return Ok(None);
         }
-        let mut table = Table::of_columns(onto.cols());
-        let products = session.gram_against(std::slice::from_ref(&onto), &images)?;
-        table.push_rows(&products, images.cols());
-        let operator_columns = first.cols() + onto.cols();
-        let (mut right, mut left) = (Side::default(), Side::default());
-        right.push("right-0", first, images, &products[table.entries()..]);
-        let images = session.multiply(matrix.transposed, &onto)?;
-        let products = session.gram(&images)?;
-        left.push("left-0", onto, images, &products);
-        let beyond = vectors.columns().saturating_sub(options.rank);
-        Ok(Some(Self { matrix, options, right, left, table, beyond, rounds: 0, operator_columns, looks: Vec::new() }))
-    }
-
-    fn resumed(prepared: &'a Prepared, numbers: Numbers, mut panels: Vec<Shard>) -> Option<Self> {
-        let Numbers { right, left, table, beyond, rounds, operator_columns, looks } = numbers;
-        let (right, left) = (right.with(&mut panels)?, left.with(&mut panels)?);
-        ((table.rows(), table.columns()) == (right.columns(), left.columns()) && panels.is_empty()).then(|| Self {
-            matrix: prepared.tall(),
-            options: &prepared.options,
-            right,
-            left,
-            table,
-            beyond,
-            rounds,
-            operator_columns,
-            looks,
-        })
-    }
-
-    fn state(&self) -> State<'_, Numbers> {
-        State {
-            numbers: Numbers {
-                right: self.right.names(),
-                left: self.left.names(),
-                table: self.table.clone(),
-                beyond: self.beyond,
-                rounds: self.rounds,
-                operator_columns: self.operator_columns,
-                looks: self.looks.clone(),
-            },
-            panels: self.right.panels().chain(self.left.panels()).collect(),
-        }
+        // One product of all columns takes less time than two.
+        let directions = stride(width + DIRECTIONS) - width;
+        let omega = session.random_normal(basis.total_rows(), directions, options.seed, random::stream::PROBE)?;
+        let both = session.beside(&[&basis, &omega])?;
+        let images = session.multiply(matrix.transposed, &both)?;
+        columns += both.cols() as f64;
+        drop(both);
+        let along = Along::new(omega, session.columns(&images, width..width + directions)?);
+        let images = session.columns(&images, 0..width)?;
+        let mut refining = Self {
+            matrix,
+            rough,
+            options,
+            left: Blocks::default(),
+            right: Blocks::default(),
+            table: Table::default(),
+            along,
+            known: Known::default(),
+            beyond: low.columns().saturating_sub(options.rank),
+            rounds: 0,
+            products: 0,
+            columns,
+            looks: Vec::new(),
+        };
+        refining.push(session, basis, images)?;
+        Ok(Some(refining))
     }
 
     fn run(
@@ -159,122 +161,142 @@ impl<'a> Refining<'a> {
     ) -> Result<Projection, SvdError> {
         loop {
             journal.keep(session, || self.state())?;
-            let measured = self.measure(session)?;
-            if self.is_good(measured.worst()) {
-                let exact = self.measure_exactly(session, measured.triplets.clone())?;
-                if self.is_good(exact.worst()) {
-                    self.tell(session, progress, exact.worst());
-                    return Ok(self.finish(exact));
-                }
+            let look = self.look()?;
+            self.tell(session, progress, look.worst());
+            if self.is_last(look.worst()) || !self.go_on(session, &look)? {
+                return Ok(self.finish(&look));
             }
-            let spread = Spread::of(&measured)?;
-            self.rounds += 1;
-            if self.count_for_last(&spread) > sketch::COLUMNS && self.is_promising(&measured) {
-                let at_once = self.at_once(session)?;
-                if self.is_last(at_once.worst) {
-                    self.tell(session, progress, at_once.worst);
-                    return Ok(Projection { looks: self.looks, ..at_once.projection });
-                }
-            }
-            let directions = self.directions(session, &measured, &spread)?;
-            let measured = match directions.cols() {
-                0 => self.measure_exactly(session, measured.triplets)?,
-                _ => {
-                    let images = self.widen(session, directions)?;
-                    let mut after = self.measure(session)?;
-                    if self.is_last(after.worst()) {
-                        after = self.measure_exactly(session, after.triplets)?;
-                    }
-                    if !self.is_last(after.worst()) {
-                        self.tell(session, progress, after.worst());
-                        if self.right.columns() > self.kept() {
-                            self.restart(session, &after)?;
-                        } else {
-                            self.heighten(session, images)?;
-                        }
-                        continue;
-                    }
-                    after
-                }
-            };
-            self.tell(session, progress, measured.worst());
-            return Ok(self.finish(measured));
         }
     }
 
-    /// Directions that are enough for the last round, if those that are left out are all that stays of the residuals.
-    fn count_for_last(&self, spread: &Spread) -> usize {
-        spread.count(self.options.tolerance.map_or(0.0, |tolerance| LEFT_OUT * tolerance))
-    }
-
-    /// The directions to go on with. All that count in a round that may be the last; but while a few residuals are
-    /// far larger than the others, those of triplets that are new, it takes several rounds to find these, and the others'
-    /// directions would be multiplied by for nothing: then only the directions that leave no residual above the tolerance.
-    fn count(&self, spread: &Spread) -> usize {
-        let all = self.count_for_last(spread);
-        let may_be_narrow = 2 * self.rounds <= self.options.iterations;
-        let few = match self.options.tolerance {
-            Some(tolerance) if may_be_narrow => spread.count(tolerance).max(NARROW),
-            _ => all,
+    /// One product or two that make the residuals smaller or better known; false if there is none.
+    fn go_on(&mut self, session: &mut Session<'_>, look: &Look) -> Result<bool, SvdError> {
+        let tolerance = self.options.tolerance.unwrap_or(0.0);
+        let is_bad = |residual: f64| residual.is_nan() || residual > tolerance;
+        let bad = look.places(|residual| is_bad(residual.likely));
+        if bad.is_empty() {
+            let doubtful = look.places(|residual| is_bad(residual.most));
+            return self.find_images(session, look, &doubtful);
+        }
+        if self.left.columns() > self.kept() {
+            self.restart(session, &look.triplets)?;
+            return Ok(true);
+        }
+        // What takes long is followed with all that is not far below the tolerance.
+        let wanted = match 2 * self.rounds <= self.options.iterations {
+            true => bad,
+            false => look.places(|residual| residual.likely > LEFT_OUT * tolerance),
         };
-        // Directions of a round that is not the last one are multiplied by both ways.
-        let count = if all <= 2 * few { all } else { few };
-        count.min(self.matrix.columns - self.right.columns())
+        let (known, others): (Vec<usize>, Vec<usize>) =
+            wanted.iter().partition(|&&place| look.residuals[place].is_known);
+        if self.rough.is_some() && !others.is_empty() {
+            let images = self.rough_images(session, look, &others)?;
+            if self.follow(session, images)? {
+                return Ok(true);
+            }
+        }
+        if self.find_images(session, look, &others)? {
+            return Ok(true);
+        }
+        let images = self.known_images(session, look, if known.is_empty() { &wanted } else { &known })?;
+        self.follow(session, images)
     }
 
-    /// The directions of the residuals to go on with, orthonormal and to V.
-    fn directions(&self, session: &mut Session<'_>, measured: &Measured, spread: &Spread) -> Result<Shard, SvdError> {
-        let count = self.count(spread);
-        let Triplets { values, left, right } = &measured.triplets;
-        let (of, first) = (values.len(), spread.first(count));
-        let scaled: Vec<f64> = first
-            .chunks_exact(count.max(1))
-            .zip(values)
-            .flat_map(|(row, value)| row.iter().map(move |entry| entry / value))
+    /// What M makes of the right vectors of some triplets, where that is not known yet; false if it is of all.
+    fn find_images(&mut self, session: &mut Session<'_>, look: &Look, places: &[usize]) -> Result<bool, SvdError> {
+        let Triplets { values, right, .. } = &look.triplets;
+        let of = |&place: &usize| right.iter().skip(place).step_by(values.len()).copied().collect();
+        let fresh = self.known.fresh(places.iter().map(of));
+        if fresh.is_empty() {
+            return Ok(false);
+        }
+        let width = fresh.len();
+        let factors: Vec<f64> = (0..self.right.columns()).flat_map(|row| fresh.iter().map(move |of| of[row])).collect();
+        let vectors = self.right.picked(session, &factors, width)?;
+        let images = session.multiply(self.matrix.plain, &vectors)?;
+        self.columns += width as f64;
+        self.products += 1;
+        let mut products = self.known.images.products(session, &images)?;
+        products.extend(session.gram(&images)?);
+        self.known.push(format!("known-{}", self.products), fresh, images, &products);
+        Ok(true)
+    }
+
+    /// About what M makes of the right vectors of some triplets, relative to σ.
+    fn rough_images(&mut self, session: &mut Session<'_>, look: &Look, places: &[usize]) -> Result<Shard, SvdError> {
+        let Some(Rough { programs, work, .. }) = self.rough else { return self.known_images(session, look, places) };
+        let Triplets { values, right, .. } = &look.triplets;
+        let mut factors = picked(right, values.len(), places);
+        for row in factors.chunks_exact_mut(places.len()) {
+            row.iter_mut().zip(places).for_each(|(factor, &place)| *factor /= values[place]);
+        }
+        let vectors = self.right.picked(session, &factors, places.len())?;
+        self.columns += work * places.len() as f64;
+        Ok(session.multiply(programs.plain, &vectors)?)
+    }
+
+    /// The same from images that are known.
+    fn known_images(&self, session: &mut Session<'_>, look: &Look, places: &[usize]) -> Result<Shard, SvdError> {
+        let Triplets { values, right, .. } = &look.triplets;
+        let shares: Vec<Vec<f64>> = places
+            .iter()
+            .map(|&place| self.known.split(right.iter().skip(place).step_by(values.len()).copied().collect()).shares)
             .collect();
-        let of_images = small_product(left, &scaled, self.left.columns(), of, count);
-        let of_vectors = small_product(right, &first, self.right.columns(), of, count);
-        let small: Vec<f32> =
-            of_images.iter().map(|&entry| entry as f32).chain(of_vectors.iter().map(|&entry| -entry as f32)).collect();
-        let panels: Vec<&Shard> = self.left.images().iter().chain(self.right.vectors()).collect();
-        let block = session.blocks_times_small(&panels, &small, count)?;
-        fresh(session, self.right.vectors(), block, self.options)
+        let rows = 0..self.known.images.columns();
+        let factors: Vec<f64> =
+            rows.flat_map(|row| shares.iter().zip(places).map(move |(of, &place)| of[row] / values[place])).collect();
+        self.known.images.picked(session, &factors, places.len())
     }
 
-    /// Adds columns to V; returns their images.
-    fn widen(&mut self, session: &mut Session<'_>, block: Shard) -> Result<Shard, SvdError> {
-        let images = session.multiply(self.matrix.plain, &block)?;
-        self.operator_columns += block.cols();
-        let against: Vec<Shard> = self.left.vectors().iter().chain(self.right.images()).cloned().collect();
-        let products = session.gram_against(&against, &images)?;
-        self.table.push_rows(&products, block.cols());
-        let of_images = &products[self.left.columns() * block.cols()..];
-        self.right.push(&format!("right-{}", self.rounds), block, images.clone(), of_images);
-        Ok(images)
-    }
-
-    /// Adds to U what it lacks of some images.
-    fn heighten(&mut self, session: &mut Session<'_>, images: Shard) -> Result<(), SvdError> {
-        let block = fresh(session, self.left.vectors(), images, self.options)?;
+    /// Adds to U those directions that some images have beyond it and that count; false if there are none.
+    fn follow(&mut self, session: &mut Session<'_>, images: Shard) -> Result<bool, SvdError> {
+        let (order, known) = (images.cols(), self.left.columns());
+        let sums = session.gram_against(self.left.shards(), &images)?;
+        let (within, own) = sums.split_at(known * order);
+        let mut gram = own.to_vec();
+        subtract_gram(&mut gram, within, order);
+        let spread = Spread::of(&gram, order)?;
+        let enough = self.options.tolerance.map_or(0.0, |tolerance| LEFT_OUT * tolerance);
+        let count = spread.count(enough).min(self.matrix.columns - known);
+        let small: Vec<f32> = spread.first(count).iter().map(|&entry| entry as f32).collect();
+        let block = session.times_small(&images, &small, count)?;
+        drop(images);
+        let block = self.left.beyond(session, block, self.options)?;
         if block.cols() == 0 {
-            return Ok(());
+            return Ok(false);
         }
         let images = session.multiply(self.matrix.transposed, &block)?;
-        self.operator_columns += block.cols();
-        let against: Vec<Shard> = self.right.vectors().iter().chain(self.left.images()).cloned().collect();
-        let products = session.gram_against(&against, &images)?;
-        self.table.push_columns(&products, block.cols());
-        let of_images = &products[self.right.columns() * block.cols()..];
-        self.left.push(&format!("left-{}", self.rounds), block, images, of_images);
+        self.columns += block.cols() as f64;
+        self.rounds += 1;
+        self.push(session, block, images)?;
+        Ok(true)
+    }
+
+    /// Adds columns to U, and to V what it lacks of their images.
+    fn push(&mut self, session: &mut Session<'_>, block: Shard, images: Shard) -> Result<(), SvdError> {
+        self.products += 1;
+        let fresh = self.right.beyond(session, images.clone(), self.options)?;
+        self.along.push(session, &block, &fresh)?;
+        self.right.push(format!("right-{}", self.products), fresh);
+        self.left.push(format!("left-{}", self.products), block);
+        let products = self.right.products(session, &images)?;
+        self.table.push(&products, images.cols());
         Ok(())
     }
 
     /// Reduces both bases to the triplets between them.
-    fn restart(&mut self, session: &mut Session<'_>, measured: &Measured) -> Result<(), SvdError> {
-        let Triplets { values, left, right } = &measured.triplets;
-        self.right = self.right.rotated(session, &format!("right-best-{}", self.rounds), right, values.len())?;
-        self.left = self.left.rotated(session, &format!("left-best-{}", self.rounds), left, values.len())?;
+    fn restart(&mut self, session: &mut Session<'_>, triplets: &Triplets) -> Result<(), SvdError> {
+        let Triplets { values, left, right } = triplets;
+        let count = values.len();
+        self.products += 1;
+        for (basis, rotation, name) in [(&mut self.left, left, "left"), (&mut self.right, right, "right")] {
+            let best = basis.picked(session, rotation, count)?;
+            *basis = Blocks::default();
+            basis.push(format!("{name}-{}", self.products), best);
+        }
+        self.along.restart(left, right, count);
         self.table = Table::diagonal(values);
+        self.known = Known::default();
         Ok(())
     }
 
@@ -284,48 +306,42 @@ impl<'a> Refining<'a> {
         wanted.max(2 * self.options.rank)
     }
 
-    /// Whether residuals up to this are what was asked for.
-    fn is_good(&self, worst: f64) -> bool {
-        self.options.tolerance.is_some_and(|tolerance| worst <= tolerance)
-    }
-
     /// Whether the triplets are good enough, or as good as they may become.
     fn is_last(&self, worst: f64) -> bool {
-        let is_deep = self.options.tolerance.is_none() && self.right.columns() >= 2 * self.options.rank;
-        self.is_good(worst)
+        let is_deep = self.options.tolerance.is_none() && self.left.columns() >= 2 * self.options.rank;
+        self.options.tolerance.is_some_and(|tolerance| worst <= tolerance)
             || is_deep
-            || self.rounds > self.options.iterations
-            || self.right.columns() >= self.matrix.columns
+            || self.rounds >= self.options.iterations
+            || self.left.columns() >= self.matrix.columns
     }
 
-    /// Whether all of the residuals' directions together may do.
-    fn is_promising(&self, measured: &Measured) -> bool {
-        let is_near = self.options.tolerance.is_some_and(|tolerance| GAIN * measured.worst() <= tolerance);
-        is_near || self.options.iterations == 0
+    fn operator_columns(&self) -> usize {
+        self.columns.ceil() as usize
     }
 
     /// Notes what was found, and tells whoever watches.
     fn tell(&mut self, session: &Session<'_>, progress: &Progress, worst: f64) {
-        let Self { rounds: iterations, operator_columns, .. } = *self;
-        self.looks.push(Look { iterations, operator_columns, worst_residual: worst });
+        let (iterations, operator_columns) = (self.rounds, self.operator_columns());
+        self.looks.push(certificate::Look { iterations, operator_columns, worst_residual: worst });
         if session.worker() == 0 {
             progress(self.rounds, self.rounds.max(self.options.iterations), Some(worst));
         }
     }
 
-    fn finish(self, measured: Measured) -> Projection {
-        let Triplets { values, left, right } = measured.triplets;
-        let squares = measured.squares.iter().zip(&values).map(|(square, value)| square * value * value).collect();
+    fn finish(self, look: &Look) -> Projection {
+        let operator_columns = self.operator_columns();
+        let Triplets { values, left, right } = look.triplets.first(self.options.rank);
+        let squares = look.residuals.iter().zip(&values).map(|(residual, value)| (residual.most * value).powi(2));
         Projection {
-            left: self.left.into_vectors(),
+            left: self.left.into_shards(),
             left_rotation: left,
-            right: self.right.into_vectors(),
+            right: self.right.into_shards(),
             right_rotation: right,
+            residual_squares: Some(squares.collect()),
             singular_values: values,
             total: None,
             iterations: self.rounds,
-            operator_columns: self.operator_columns,
-            residual_squares: Some(squares),
+            operator_columns,
             looks: self.looks,
         }
     }

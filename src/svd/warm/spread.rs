@@ -1,6 +1,5 @@
 //! The directions in which residuals lie.
 
-use super::Measured;
 use crate::kernel::factor::FactorError;
 use crate::kernel::small::{Eigen, symmetric_eigen};
 
@@ -15,10 +14,10 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    pub(super) fn of(measured: &Measured) -> Result<Self, FactorError> {
-        let order = measured.triplets.values.len();
-        let squares = measured.gram.iter().step_by(order + 1).copied().collect();
-        Ok(Self { eigen: symmetric_eigen(&measured.gram, order)?, squares })
+    /// Given the products of so many residuals with each other.
+    pub(super) fn of(gram: &[f64], order: usize) -> Result<Self, FactorError> {
+        let squares = gram.iter().step_by(order + 1).copied().collect();
+        Ok(Self { eigen: symmetric_eigen(gram, order)?, squares })
     }
 
     /// How many of them it takes until no more than this is left of any residual: all that are not rounding, if that is never.

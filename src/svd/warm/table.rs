@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::factor::FactorError;
 use crate::kernel::small::{SmallSvd, small_svd};
 
-/// A small matrix that grows: a row for each column of V, a column for each of U.
+/// T of `MᵀU = V·T`: a row for each column of V, a column for each of U.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Table {
     columns: usize,
@@ -23,6 +23,21 @@ pub(super) struct Triplets {
     pub(super) right: Vec<f64>,
 }
 
+impl Triplets {
+    /// The first `count` of them.
+    pub(super) fn first(&self, count: usize) -> Self {
+        let of = self.values.len();
+        let places: Vec<usize> = (0..count.min(of)).collect();
+        let values = self.values[..places.len()].to_vec();
+        Self { values, left: picked(&self.left, of, &places), right: picked(&self.right, of, &places) }
+    }
+}
+
+/// Some columns of a small matrix that has `of`.
+pub(super) fn picked(matrix: &[f64], of: usize, places: &[usize]) -> Vec<f64> {
+    matrix.chunks_exact(of.max(1)).flat_map(|row| places.iter().map(|&place| row[place])).collect()
+}
+
 impl Table {
     pub(super) fn rows(&self) -> usize {
         self.entries.len().checked_div(self.columns).unwrap_or(0)
@@ -32,16 +47,6 @@ impl Table {
         self.columns
     }
 
-    /// How many entries it has.
-    pub(super) fn entries(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// A matrix without rows yet, for so many columns of U.
-    pub(super) fn of_columns(columns: usize) -> Self {
-        Self { columns, entries: Vec::new() }
-    }
-
     pub(super) fn diagonal(values: &[f64]) -> Self {
         let columns = values.len();
         let mut entries = vec![0.0; columns * columns];
@@ -49,39 +54,53 @@ impl Table {
         Self { columns, entries }
     }
 
-    /// Rows for new columns of V, from the products of U with their images: a row for each column of U, `width` columns.
-    pub(super) fn push_rows(&mut self, products: &[f64], width: usize) {
-        let of_basis = &products[..self.columns * width];
-        for place in 0..width {
-            self.entries.extend(of_basis.iter().skip(place).step_by(width));
+    /// Adds columns to U: `products` are those of V, with all that is new in it, and their images. V holds all images, so
+    /// what is new in it has nothing of those before.
+    pub(super) fn push(&mut self, products: &[f64], width: usize) {
+        let before = self.columns;
+        self.entries.resize(products.len() / width.max(1) * before, 0.0);
+        let mut entries = Vec::with_capacity(self.entries.len() + products.len());
+        for (row, more) in products.chunks_exact(width.max(1)).enumerate() {
+            entries.extend_from_slice(&self.entries[row * before..(row + 1) * before]);
+            entries.extend_from_slice(more);
         }
-    }
-
-    /// Rows for new columns of V, from their own products with the images of each block of U, which has so many
-    /// columns: `height` rows.
-    pub(super) fn push_wide_rows(&mut self, products: &[(usize, Vec<f64>)], height: usize) {
-        for row in 0..height {
-            for (width, of_block) in products {
-                self.entries.extend(&of_block[row * width..(row + 1) * width]);
-            }
-        }
-    }
-
-    /// Columns for new columns of U, from the products of V with their images.
-    pub(super) fn push_columns(&mut self, products: &[f64], width: usize) {
-        let (rows, columns) = (self.rows(), self.columns);
-        let own = self.entries.chunks_exact(columns).zip(products[..rows * width].chunks_exact(width));
-        self.entries = own.flat_map(|(row, more)| row.iter().chain(more)).copied().collect();
+        self.entries = entries;
         self.columns += width;
+    }
+
+    /// What Mᵀ of U has in common with a column of V that is this combination: one number a column of U.
+    pub(super) fn of_combination(&self, factors: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.columns];
+        for (row, factor) in self.entries.chunks_exact(self.columns.max(1)).zip(factors) {
+            sums.iter_mut().zip(row).for_each(|(sum, entry)| *sum += factor * entry);
+        }
+        sums
     }
 
     /// The largest `most` triplets; those of zero are left out.
     pub(super) fn decompose(&self, most: usize) -> Result<Triplets, FactorError> {
         let SmallSvd { left, values, right } = small_svd(&self.entries, self.rows(), self.columns)?;
         let count = values.iter().take(most).take_while(|&&value| value > 0.0).count();
-        let first = |rotation: &[f64]| -> Vec<f64> {
-            rotation.chunks_exact(values.len().max(1)).flat_map(|row| &row[..count]).copied().collect()
-        };
-        Ok(Triplets { left: first(&right), right: first(&left), values: values[..count].to_vec() })
+        Ok(Triplets { left: right, right: left, values }.first(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_new_in_both_bases_is_put_at_the_end() {
+        let mut table = Table::diagonal(&[3.0, 2.0]);
+        table.push(&[0.5, 0.25, 4.0], 1);
+        assert_eq!((table.rows(), table.columns()), (3, 3));
+        assert_eq!(table.entries, [3.0, 0.0, 0.5, 0.0, 2.0, 0.25, 0.0, 0.0, 4.0]);
+        assert_eq!(table.of_combination(&[1.0, 0.0, 1.0]), [3.0, 0.0, 4.5]);
+        // Images that V holds already bring no row.
+        table.push(&[1.0, 1.0, 1.0], 1);
+        assert_eq!((table.rows(), table.columns()), (3, 4));
+        let triplets = table.decompose(2).unwrap();
+        assert_eq!((triplets.values.len(), triplets.left.len(), triplets.right.len()), (2, 8, 6));
+        assert_eq!(picked(&[1.0, 2.0, 3.0, 4.0], 2, &[1]), [2.0, 4.0]);
     }
 }
