@@ -18,8 +18,8 @@ use crate::plan::{Program, Side};
 const TRUSTED_RESIDUAL: f64 = 1e-3;
 /// The part of a tolerance that is left when rounding has taken its share.
 const UNROUNDED: f64 = 0.999;
-/// The same with another matrix: it adds to a residual, or takes off it, as much as it has in common with it.
-const UNROUNDED_NEAR: f64 = 0.98;
+/// What another matrix adds to a residual at the most, as a multiple of what it is off, and as a part of the tolerance.
+const ADDED: (f64, f64) = (2.0, 1.0 / 12.0);
 
 /// A matrix made ready to be decomposed: its programs, and the way to go.
 pub struct Prepared {
@@ -206,13 +206,12 @@ impl Prepared {
         Some(if self.is_turned() { (left, right) } else { (right, left) })
     }
 
-    /// The tolerance for bases to stop at, where it is measured afterwards whether they were right: what another matrix does to residuals
-    /// comes on top of theirs, at right angles, about.
+    /// The tolerance for bases to stop at. Where another matrix helps, or rounding may have had a say, it is measured afterwards whether the
+    /// residuals are as small by the matrix itself, and there should seldom be a surprise.
     pub(super) fn tolerance_to_grow(&self) -> Option<f64> {
         let off = self.off.unwrap_or(0.0);
         self.options.tolerance.map(|tolerance| match self.bases {
-            Bases::Right if self.has_near() => UNROUNDED_NEAR * (tolerance * tolerance - off * off).sqrt(),
-            Bases::Right => UNROUNDED * tolerance,
+            Bases::Right => UNROUNDED * (tolerance - (ADDED.0 * off).min(ADDED.1 * tolerance)),
             Bases::Both => tolerance,
         })
     }
