@@ -10,6 +10,9 @@ use super::super::options::{Method, Options};
 const PART_OF_TOLERANCE: f64 = 1.0 / 300.0;
 /// The same of V alone. What is known is a bound, and of a block of MᵀM it is some thirty times what it turns out to be.
 const PART_OF_TOLERANCE_ALONE: f64 = 1.0 / 20.0;
+/// The same of columns of V that MᵀM stretches by far less than others. What they have in common with those is stretched as those are, and
+/// counts for so much more.
+const PART_OF_STRETCHED: f64 = 500.0;
 /// The smallest tolerance for which V alone will do: rounding brings back what was taken off a vector of MᵀM in proportion to
 /// the squares of singular values.
 const LEAST_TOLERANCE: f64 = 1e-3;
@@ -53,5 +56,11 @@ impl Care {
             Bases::Right => (PART_OF_TOLERANCE_ALONE, 2e-3),
         };
         Self { orthonormal: (part * tolerance.unwrap_or(0.0)).clamp(Self::FINEST, most) }
+    }
+
+    /// The same beside columns that MᵀM makes so many times as long.
+    pub(super) fn beside(self, tolerance: Option<f64>, stretch: f64) -> Self {
+        let most = (PART_OF_STRETCHED * tolerance.unwrap_or(0.0) / stretch).max(Self::FINEST);
+        Self { orthonormal: self.orthonormal.min(most) }
     }
 }

@@ -94,6 +94,9 @@ pub(super) fn grow(
     })
 }
 
+/// Blocks after which it is known how much longer MᵀM makes some vectors than others.
+const FIRST_BLOCKS: usize = 3;
+
 /// Bases on their way.
 struct Growth<'a> {
     matrix: Tall,
@@ -247,10 +250,20 @@ impl Growth<'_> {
         drop(block);
         self.operator_columns += 2 * width;
         let most = self.matrix.columns - self.right.columns();
-        let Split { fresh: beyond, within, upper: coupling, error } =
-            self.right.split(session, images, most, self.care)?;
+        let care = self.care_alone();
+        let Split { fresh: beyond, within, upper: coupling, error } = self.right.split(session, images, most, care)?;
         self.projected.push(&within, width);
         Ok((!self.is_last(width)).then_some(Grown { beyond, error, coupling, width }))
+    }
+
+    /// How orthonormal the next block of V has to be where that is the only basis. The first ones hold the vectors that MᵀM stretches most,
+    /// and what is in common with those comes back in all that follow.
+    fn care_alone(&self) -> Care {
+        let stretch = match self.projected.width() < FIRST_BLOCKS * self.sizes.width {
+            true => f64::INFINITY,
+            false => self.projected.stretch(self.sizes.width),
+        };
+        self.care.beside(self.options.tolerance, stretch)
     }
 
     /// A random block, multiplied once, as far as the basis lacks it.
@@ -261,7 +274,7 @@ impl Growth<'_> {
             Bases::Both => self.images(session, &random)?,
             Bases::Right => {
                 let images = self.multiply(session, self.matrix.transposed, &random)?;
-                self.right.split(session, images, self.matrix.columns - self.right.columns(), self.care)?
+                self.right.split(session, images, self.matrix.columns - self.right.columns(), self.care_alone())?
             }
         };
         Ok(Next { block, error, step })

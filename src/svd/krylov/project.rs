@@ -56,6 +56,16 @@ impl Projected {
         self.columns.extend((0..width).map(column));
     }
 
+    /// How many times as long MᵀM makes some column of V as any of the last so many; 1 while there are none.
+    pub(super) fn stretch(&self, last: usize) -> f64 {
+        let longest = |columns: &[Vec<f64>]| {
+            let squares = columns.iter().map(|column| column.iter().map(|entry| entry * entry).sum::<f64>());
+            squares.fold(0.0, f64::max)
+        };
+        let (all, last) = (longest(&self.columns), longest(&self.columns[self.columns.len().saturating_sub(last)..]));
+        if last > 0.0 { (all / last).sqrt() } else { 1.0 }
+    }
+
     /// When the bases are rotated, what is left of T is its first singular values, or their squares.
     pub(super) fn restart(&mut self, singular_values: &[f64]) {
         let column = |(place, value): (usize, &f64)| {
