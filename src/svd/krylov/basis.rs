@@ -5,6 +5,9 @@ use super::care::Care;
 use super::split::{Split, split};
 use crate::engine::{Session, Shard};
 
+/// How far from orthonormal columns are that others were rotated into, at the least.
+const ROTATED: f64 = 5e-6;
+
 /// Orthonormal columns, in blocks.
 #[derive(Default)]
 pub(super) struct Basis {
@@ -17,6 +20,12 @@ pub(super) struct Basis {
 }
 
 impl Basis {
+    /// Blocks at the beginning that are never far: they hold the vectors that a matrix stretches most, and a little of these comes
+    /// back in each product.
+    pub(super) const FIRST: usize = 3;
+    /// Blocks at the end that a symmetric matrix makes something of when it is multiplied by the newest.
+    const LAST: usize = 2;
+
     pub(super) fn columns(&self) -> usize {
         self.columns
     }
@@ -62,7 +71,7 @@ impl Basis {
         let panels: Vec<&Shard> = self.blocks.iter().collect();
         let small: Vec<f32> = small.iter().map(|&entry| entry as f32).collect();
         let block = session.blocks_times_small(&panels, &small, columns)?;
-        let error = self.errors.iter().copied().fold(Care::FINEST, f64::max);
+        let error = self.errors.iter().copied().fold(ROTATED, f64::max);
         Ok(Self { columns, blocks: vec![block], names: vec![name], errors: vec![error; columns] })
     }
 
@@ -75,6 +84,20 @@ impl Basis {
         most: usize,
         care: Care,
     ) -> Result<Split, SvdError> {
-        split(session, &self.blocks, &self.errors, block, most, care)
+        split(session, &self.blocks, &self.errors, 0..0, block, most, care)
+    }
+
+    /// The same of what a symmetric matrix makes of the newest block: it has next to nothing of the blocks between the first few and
+    /// the last.
+    pub(super) fn split_near(
+        &self,
+        session: &mut Session<'_>,
+        block: Shard,
+        most: usize,
+        care: Care,
+    ) -> Result<Split, SvdError> {
+        let far = Self::FIRST..self.blocks.len().saturating_sub(Self::LAST).max(Self::FIRST);
+        let far = if far.is_empty() { 0..0 } else { far };
+        split(session, &self.blocks, &self.errors, far, block, most, care)
     }
 }

@@ -43,24 +43,30 @@ impl Bases {
 pub(super) struct Care {
     /// How far from orthonormal a block may be.
     pub(super) orthonormal: f64,
+    /// How far from orthonormal a pass leaves a block that was nearly orthonormal before.
+    pub(super) rounding: f64,
 }
 
 impl Care {
-    /// How far from orthonormal a block is after two passes, at the most.
-    pub(super) const FINEST: f64 = 5e-6;
-
     /// For residuals down to a tolerance.
     pub(super) fn for_tolerance(tolerance: Option<f64>, bases: Bases) -> Self {
-        let (part, most) = match bases {
-            Bases::Both => (PART_OF_TOLERANCE, 1e-4),
-            Bases::Right => (PART_OF_TOLERANCE_ALONE, 2e-3),
+        let (part, most, rounding) = match bases {
+            Bases::Both => (PART_OF_TOLERANCE, 1e-4, 2e-7),
+            // What two blocks have in common. Lengths are off by more, but the triplets are found anew within V in the end.
+            Bases::Right => (PART_OF_TOLERANCE_ALONE, 2e-3, 4e-8),
         };
-        Self { orthonormal: (part * tolerance.unwrap_or(0.0)).clamp(Self::FINEST, most) }
+        let care = Self { orthonormal: most, rounding };
+        Self { orthonormal: (part * tolerance.unwrap_or(0.0)).clamp(care.finest(), most), ..care }
+    }
+
+    /// How far from orthonormal a block is after two passes, at the most.
+    pub(super) fn finest(self) -> f64 {
+        25.0 * self.rounding
     }
 
     /// The same beside columns that MᵀM makes so many times as long.
     pub(super) fn beside(self, tolerance: Option<f64>, stretch: f64) -> Self {
-        let most = (PART_OF_STRETCHED * tolerance.unwrap_or(0.0) / stretch).max(Self::FINEST);
-        Self { orthonormal: self.orthonormal.min(most) }
+        let most = (PART_OF_STRETCHED * tolerance.unwrap_or(0.0) / stretch).max(self.finest());
+        Self { orthonormal: self.orthonormal.min(most), ..self }
     }
 }

@@ -9,8 +9,10 @@
 //!
 //! Where residuals need not be tiny, U is not kept: a step multiplies the newest block of V by MᵀM, and T with `MᵀM·V = V·T` has
 //! the squares of the singular values. That is half of the memory, and half of the sums and subtractions; the left vectors are made of the right
-//! ones in the end, with M itself. It squares what rounding does, too, so the residuals are measured then, and where they are not
-//! what they should be, both bases are grown after all.
+//! ones in the end, with M itself. As MᵀM is symmetric, what it makes of a block has nothing of any other but the last two, save for rounding:
+//! it is made orthogonal to these and to the first few, and to all the others only where rounding may have grown too much
+//! (partial reorthogonalisation). MᵀM squares what rounding does, too, so the residuals are measured in the end, and where they are
+//! not what they should be, both bases are grown after all.
 //!
 //! A basis that has become too large is reduced to its best vectors, of which T is diagonal, and goes on from the same next
 //! block (thick restart). Where a block brings nothing new, a random one is taken: a block finds at most as many copies
@@ -93,9 +95,6 @@ pub(super) fn grow(
         looks: growth.looks,
     })
 }
-
-/// Blocks after which it is known how much longer MᵀM makes some vectors than others.
-const FIRST_BLOCKS: usize = 3;
 
 /// Bases on their way.
 struct Growth<'a> {
@@ -251,7 +250,8 @@ impl Growth<'_> {
         self.operator_columns += 2 * width;
         let most = self.matrix.columns - self.right.columns();
         let care = self.care_alone();
-        let Split { fresh: beyond, within, upper: coupling, error } = self.right.split(session, images, most, care)?;
+        let Split { fresh: beyond, within, upper: coupling, error } =
+            self.right.split_near(session, images, most, care)?;
         self.projected.push(&within, width);
         Ok((!self.is_last(width)).then_some(Grown { beyond, error, coupling, width }))
     }
@@ -259,7 +259,7 @@ impl Growth<'_> {
     /// How orthonormal the next block of V has to be where that is the only basis. The first ones hold the vectors that MᵀM stretches most,
     /// and what is in common with those comes back in all that follow.
     fn care_alone(&self) -> Care {
-        let stretch = match self.projected.width() < FIRST_BLOCKS * self.sizes.width {
+        let stretch = match self.projected.width() < Basis::FIRST * self.sizes.width {
             true => f64::INFINITY,
             false => self.projected.stretch(self.sizes.width),
         };

@@ -1,5 +1,7 @@
 //! What a block has beyond others, made orthonormal.
 
+use std::ops::Range;
+
 use super::super::options::SvdError;
 use super::care::Care;
 use crate::engine::{Session, Shard};
@@ -15,8 +17,6 @@ const DEPENDENT_PIVOT: f64 = 1e-10;
 const TRUSTED_PIVOT: f64 = 1e-2;
 /// Squared pivots above which a block can be divided by the factor of its own Gram matrix.
 const DIVISIBLE_PIVOT: f64 = 1e-6;
-/// How far from orthonormal a pass leaves a block that was nearly orthonormal before.
-const ROUNDING: f64 = 2e-7;
 /// Passes after which a block is taken as it is: three are enough, but for contrived blocks.
 const MOST_PASSES: usize = 6;
 
@@ -32,7 +32,8 @@ pub(super) struct Split {
 }
 
 /// What a block has that others have not, as at most `most` orthonormal columns; `errors` are how far from orthonormal those of
-/// the others are. Columns that depend on the others are left out, down to none.
+/// the others are. Columns that depend on the others are left out, down to none. The first pass leaves out the blocks that are
+/// `far`, of which there is next to nothing in the block.
 ///
 /// One sum over all rows gives what the block has in common with the others and its Gram matrix; the difference of
 /// their squares is the Gram matrix of what is left, so a pass subtracts and divides at once. Where that difference is
@@ -42,12 +43,13 @@ pub(super) fn split(
     session: &mut Session<'_>,
     blocks: &[Shard],
     errors: &[f64],
+    far: Range<usize>,
     block: Shard,
     most: usize,
     care: Care,
 ) -> Result<Split, SvdError> {
-    let (width, known) = (block.cols(), errors.len());
-    let (within, upper) = (vec![0.0; known * width], identity(width));
+    let width = block.cols();
+    let (within, upper) = (vec![0.0; errors.len() * width], identity(width));
     let mut split = Split { fresh: block, within, upper, error: 0.0 };
     let mut squares = Vec::new();
     for pass in 0..MOST_PASSES {
@@ -55,7 +57,14 @@ pub(super) fn split(
         if order == 0 {
             break;
         }
-        let mut sums = session.gram_against(blocks, &split.fresh)?;
+        let far = if pass == 0 { far.clone() } else { 0..0 };
+        let columns_of = |blocks: &[Shard]| blocks.iter().map(Shard::cols).sum::<usize>();
+        let before = columns_of(&blocks[..far.start]);
+        let after = before + columns_of(&blocks[far.clone()]);
+        let near = [&blocks[..far.start], &blocks[far.end..]].concat();
+        let errors = [&errors[..before], &errors[after..]].concat();
+        let known = errors.len();
+        let mut sums = session.gram_against(&near, &split.fresh)?;
         let (shared, own) = sums.split_at_mut(known * order);
         if pass == 0 {
             squares = own.iter().step_by(order + 1).copied().collect();
@@ -66,10 +75,12 @@ pub(super) fn split(
         let mut is_divided = pass > 0 || pivot > TRUSTED_PIVOT;
         let small = if is_divided { left.divisor(shared) } else { difference(shared, order) };
         let kept = small.len() / (known + order);
-        let panels: Vec<&Shard> = blocks.iter().chain([&split.fresh]).collect();
+        let panels: Vec<&Shard> = near.iter().chain([&split.fresh]).collect();
         split.fresh = session.blocks_times_small(&panels, &small, kept)?;
-        add_small_product(&mut split.within, shared, &split.upper, width);
-        let common = common_error(errors, shared, own, order);
+        let (of_first, of_last) = shared.split_at(before * order);
+        add_small_product(&mut split.within[..before * width], of_first, &split.upper, width);
+        add_small_product(&mut split.within[after * width..], of_last, &split.upper, width);
+        let common = common_error(&errors, shared, own, order);
         if !is_divided {
             let mut own = session.gram(&split.fresh)?;
             drop_nothing(&mut own, &squares);
@@ -87,8 +98,8 @@ pub(super) fn split(
         if is_divided {
             split.upper = left.upper_times(&split.upper, width);
             squares = vec![1.0; left.factor.kept.len()];
-            let error = (ROUNDING + common) / pivot;
-            split.error = error.clamp(ROUNDING, care.orthonormal);
+            let error = (care.rounding + common) / pivot;
+            split.error = error.clamp(care.rounding, care.orthonormal);
             if pivot > 0.0 && error < care.orthonormal {
                 break;
             }
