@@ -133,7 +133,13 @@ pub fn embed(
     embed_near(&matrix, near.as_ref(), &options.svd, cluster, watch)
 }
 
-/// The same, from vectors of a graph that was quite another one: where walks are long, with the help of a matrix of short ones.
+/// Whether there is a matrix of short walks that helps [`embed_from_afar`].
+pub(super) fn has_short_walks(graph: &Graph, options: &Options) -> bool {
+    short_walks(&options.walks.coefficients(), !graph.adjacency.is_symmetric()).is_some()
+}
+
+/// The same as [`embed`], from the right vectors of a graph that was quite another one: where walks are long, with the help of a matrix of
+/// short ones.
 pub(super) fn embed_from_afar(
     graph: &Graph,
     options: &Options,

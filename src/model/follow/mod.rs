@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 pub use align::{align, distances};
 
-use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar};
+use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar, has_short_walks};
 use crate::engine::{Cluster, Ledger, LedgerSize, Watch};
 use crate::graph::Graph;
 use crate::graph::evolve::{Changes, Effect, Operation, Patched, judge};
@@ -105,16 +105,17 @@ impl Follower {
     /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them.
     pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
         let mut options = self.options.clone();
+        let is_large = self.changed as f64 > LARGE_SHARE * self.ledger.size().edges as f64;
+        let is_far = is_large && has_short_walks(&self.graph, &options);
         if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0) {
             if options.svd.keep != Keep::All {
                 (options.svd.rank, options.svd.keep) = (found.rank, Keep::All);
             }
             // What is new is found by rounds only.
             let touched: Vec<u32> = self.touched.iter().copied().filter(|_| options.svd.iterations > 0).collect();
-            options.svd.start = start::from(found, &self.graph, &options, &touched);
+            options.svd.start = start::from(found, &self.graph, &options, &touched, is_far);
         }
-        let is_large = self.changed as f64 > LARGE_SHARE * self.ledger.size().edges as f64;
-        let embedding = match options.svd.start.is_some() && is_large {
+        let embedding = match options.svd.start.is_some() && is_far {
             true => embed_from_afar(&self.graph, &options, self.cluster, watch)?,
             false => embed(&self.graph, &options, self.cluster, watch)?,
         };

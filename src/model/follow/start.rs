@@ -26,9 +26,16 @@ struct Spread<'a> {
     other: Vec<f32>,
 }
 
-/// Vectors to start from: those found before, with rows for nodes that
-/// are new, and some columns that are random in the rows that were touched: directions that a change has brought lie there.
-pub(super) fn from(found: &Embedding, graph: &Graph, options: &Options, touched: &[u32]) -> Option<Start> {
+/// Vectors to start from: those found before, and some columns that are random in the rows that were touched, for directions that a
+/// change has brought lie there. Rows of new nodes are zero; those of left vectors are filled from neighbours, unless right ones alone are
+/// started from.
+pub(super) fn from(
+    found: &Embedding,
+    graph: &Graph,
+    options: &Options,
+    touched: &[u32],
+    from_right_alone: bool,
+) -> Option<Start> {
     let columns = (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1);
     let columns = columns.min(touched.len()).min(graph.nodes().saturating_sub(found.rank));
     let width = found.rank + columns;
@@ -43,7 +50,9 @@ pub(super) fn from(found: &Embedding, graph: &Graph, options: &Options, touched:
     };
     let right = with_random(widened(&found.right, found, graph.nodes(), columns))?;
     let mut left = widened(&found.left, found, graph.nodes(), columns);
-    Spread::of(graph, options.normalize).fill(&mut left, width, found.nodes, found.rank);
+    if !from_right_alone {
+        Spread::of(graph, options.normalize).fill(&mut left, width, found.nodes, found.rank);
+    }
     Some(Start { left: with_random(left)?, right })
 }
 
