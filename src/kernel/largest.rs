@@ -243,12 +243,15 @@ impl Solver {
 
     #[inline(always)]
     fn solve(&self, vector: &mut [f64]) {
+        // What goes on to the next row is not written: an entry that is soon read again waits.
+        let mut carried = vector[0];
         for (row, &(factor, is_exchanged)) in self.lower.iter().enumerate() {
-            if is_exchanged {
-                vector.swap(row, row + 1);
-            }
-            vector[row + 1] -= factor * vector[row];
+            let next = vector[row + 1];
+            let (stays, goes_on) = if is_exchanged { (next, carried) } else { (carried, next) };
+            vector[row] = stays;
+            carried = goes_on - factor * stays;
         }
+        vector[self.lower.len()] = carried;
         let (mut next, mut after) = (0.0, 0.0);
         for (entry, [inverse, first, second]) in vector.iter_mut().zip(&self.upper).rev() {
             let solved = (*entry - first * next - second * after) * inverse;
