@@ -133,26 +133,22 @@ pub fn embed(
     embed_near(&matrix, near.as_ref(), &options.svd, cluster, watch)
 }
 
-/// Whether there is a matrix of short walks that helps [`embed_from_afar`].
-pub(super) fn has_short_walks(graph: &Graph, options: &Options) -> bool {
-    short_walks(&options.walks.coefficients(), !graph.adjacency.is_symmetric()).is_some()
+/// The coefficients of short walks that help [`embed_from_afar`], where those of the embedding are long.
+pub(super) fn shortened(graph: &Graph, options: &Options) -> Option<Vec<f64>> {
+    short_walks(&options.walks.coefficients(), !graph.adjacency.is_symmetric())
 }
 
-/// The same as [`embed`], from the right vectors of a graph that was quite another one: where walks are long, with the help of a matrix of
-/// short ones.
+/// The same as [`embed`], from the right vectors of a graph that was quite another one, with the help of a matrix of short walks.
 pub(super) fn embed_from_afar(
     graph: &Graph,
     options: &Options,
+    short: &[f64],
     cluster: Cluster,
     watch: Watch<Progress>,
 ) -> Result<Embedding, ModelError> {
-    let walks = options.walks.coefficients();
-    let Some(short) = short_walks(&walks, !graph.adjacency.is_symmetric()) else {
-        return embed(graph, options, cluster, watch);
-    };
     let parts = Parts::new(graph, options)?;
-    let near = Near { matrix: parts.matrix(&short)?, off: SHORT_OFF };
-    embed_near(&parts.matrix(&walks)?, Some(&near), &options.svd, cluster, watch)
+    let near = Near { matrix: parts.matrix(short)?, off: SHORT_OFF };
+    embed_near(&parts.matrix(&options.walks.coefficients())?, Some(&near), &options.svd, cluster, watch)
 }
 
 /// Embeds by a matrix of one's own: two vectors for every node if it has a row and a column for each, else one for every

@@ -18,7 +18,7 @@ use crate::plan::{Program, Side};
 const TRUSTED_RESIDUAL: f64 = 1e-3;
 /// The part of a tolerance that is left when rounding has taken its share.
 const UNROUNDED: f64 = 0.999;
-/// What another matrix adds to a residual at the most, as a multiple of what it is off, and as a part of the tolerance.
+/// What another matrix seldom adds more to a residual than, as a multiple of what it is off, and as a part of the tolerance.
 const ADDED: (f64, f64) = (2.0, 1.0 / 12.0);
 
 /// A matrix made ready to be decomposed: its programs, and the way to go.

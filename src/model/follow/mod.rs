@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 pub use align::{align, distances};
 
-use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar, has_short_walks};
+use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar, shortened};
 use crate::engine::{Cluster, Ledger, LedgerSize, Watch};
 use crate::graph::Graph;
 use crate::graph::evolve::{Changes, Effect, Operation, Patched, judge};
@@ -106,18 +106,18 @@ impl Follower {
     pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
         let mut options = self.options.clone();
         let is_large = self.changed as f64 > LARGE_SHARE * self.ledger.size().edges as f64;
-        let is_far = is_large && has_short_walks(&self.graph, &options);
+        let short = is_large.then(|| shortened(&self.graph, &options)).flatten();
         if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0) {
             if options.svd.keep != Keep::All {
                 (options.svd.rank, options.svd.keep) = (found.rank, Keep::All);
             }
             // What is new is found by rounds only.
             let touched: Vec<u32> = self.touched.iter().copied().filter(|_| options.svd.iterations > 0).collect();
-            options.svd.start = start::from(found, &self.graph, &options, &touched, is_far);
+            options.svd.start = start::from(found, &self.graph, &options, &touched, short.is_some());
         }
-        let embedding = match options.svd.start.is_some() && is_far {
-            true => embed_from_afar(&self.graph, &options, self.cluster, watch)?,
-            false => embed(&self.graph, &options, self.cluster, watch)?,
+        let embedding = match short.filter(|_| options.svd.start.is_some()) {
+            Some(short) => embed_from_afar(&self.graph, &options, &short, self.cluster, watch)?,
+            None => embed(&self.graph, &options, self.cluster, watch)?,
         };
         let shown = match &self.shown {
             None => embedding.clone(),

@@ -1,5 +1,7 @@
 //! An orthonormal basis that grows by blocks.
 
+use std::ops::Range;
+
 use super::super::options::SvdError;
 use super::care::Care;
 use super::split::{Split, split};
@@ -75,29 +77,22 @@ impl Basis {
         Ok(Self { columns, blocks: vec![block], names: vec![name], errors: vec![error; columns] })
     }
 
+    /// The blocks of which there is next to nothing in what a symmetric matrix makes of the newest.
+    pub(super) fn far(&self) -> Range<usize> {
+        let end = self.blocks.len().saturating_sub(Self::LAST);
+        Self::FIRST.min(end)..end
+    }
+
     /// What a block has that the basis has not, as at most `most` orthonormal columns. Columns that depend on the others
-    /// are left out, down to none.
+    /// are left out, down to none. Of the blocks that are `far` there is next to nothing in it.
     pub(super) fn split(
         &self,
         session: &mut Session<'_>,
         block: Shard,
+        far: Range<usize>,
         most: usize,
         care: Care,
     ) -> Result<Split, SvdError> {
-        split(session, &self.blocks, &self.errors, 0..0, block, most, care)
-    }
-
-    /// The same of what a symmetric matrix makes of the newest block: it has next to nothing of the blocks between the first few and
-    /// the last.
-    pub(super) fn split_near(
-        &self,
-        session: &mut Session<'_>,
-        block: Shard,
-        most: usize,
-        care: Care,
-    ) -> Result<Split, SvdError> {
-        let far = Self::FIRST..self.blocks.len().saturating_sub(Self::LAST).max(Self::FIRST);
-        let far = if far.is_empty() { 0..0 } else { far };
         split(session, &self.blocks, &self.errors, far, block, most, care)
     }
 }

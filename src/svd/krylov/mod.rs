@@ -26,6 +26,8 @@ mod size;
 mod split;
 mod state;
 
+use std::ops::Range;
+
 use super::certificate::{Certificate, Look};
 use super::keep::{Keep, Probe};
 use super::options::{Options, SvdError};
@@ -95,6 +97,9 @@ pub(super) fn grow(
         looks: growth.looks,
     })
 }
+
+/// Where no block is far.
+const NONE: Range<usize> = 0..0;
 
 /// Bases on their way.
 struct Growth<'a> {
@@ -227,7 +232,7 @@ impl Growth<'_> {
         let width = block.cols();
         let images = self.multiply(session, self.matrix.transposed, &block)?;
         let Split { fresh, within, upper, error: of_fresh } =
-            self.right.split(session, images, self.matrix.columns, self.care)?;
+            self.right.split(session, images, NONE, self.matrix.columns, self.care)?;
         self.projected.push(&[within, upper].concat(), width);
         self.left.push(name("left", step), block, error);
         self.steps += 1;
@@ -251,7 +256,7 @@ impl Growth<'_> {
         let most = self.matrix.columns - self.right.columns();
         let care = self.care_alone();
         let Split { fresh: beyond, within, upper: coupling, error } =
-            self.right.split_near(session, images, most, care)?;
+            self.right.split(session, images, self.right.far(), most, care)?;
         self.projected.push(&within, width);
         Ok((!self.is_last(width)).then_some(Grown { beyond, error, coupling, width }))
     }
@@ -274,7 +279,13 @@ impl Growth<'_> {
             Bases::Both => self.images(session, &random)?,
             Bases::Right => {
                 let images = self.multiply(session, self.matrix.transposed, &random)?;
-                self.right.split(session, images, self.matrix.columns - self.right.columns(), self.care_alone())?
+                self.right.split(
+                    session,
+                    images,
+                    NONE,
+                    self.matrix.columns - self.right.columns(),
+                    self.care_alone(),
+                )?
             }
         };
         Ok(Next { block, error, step })
@@ -340,7 +351,7 @@ impl Growth<'_> {
     /// What U lacks of the images of a block of the other side.
     fn images(&mut self, session: &mut Session<'_>, block: &Shard) -> Result<Split, SvdError> {
         let images = self.multiply(session, self.matrix.plain, block)?;
-        self.left.split(session, images, self.matrix.columns - self.left.columns(), self.care)
+        self.left.split(session, images, NONE, self.matrix.columns - self.left.columns(), self.care)
     }
 
     fn multiply(&mut self, session: &mut Session<'_>, program: usize, block: &Shard) -> Result<Shard, SvdError> {

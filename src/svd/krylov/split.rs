@@ -186,3 +186,51 @@ impl Remainder {
 fn identity(size: usize) -> Vec<f64> {
     (0..size * size).map(|entry| if entry / size == entry % size { 1.0 } else { 0.0 }).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::care::Bases;
+    use super::*;
+    use crate::engine::{Cluster, run};
+    use crate::kernel::random::stream;
+
+    /// Catches coefficients that are told of other blocks than those they belong to: the triplets would be found all the same, in the end,
+    /// with both bases.
+    #[test]
+    fn a_block_is_what_is_within_near_blocks_and_what_is_fresh() {
+        const ROWS: usize = 301;
+        const WIDTH: usize = 4;
+        for workers in [1, 2, 3] {
+            let checked = run(Cluster::threads(workers), Vec::new(), |session| {
+                let care = Care::for_tolerance(Some(0.05), Bases::Right);
+                let mut blocks: Vec<Shard> = Vec::new();
+                for seed in 0..5 {
+                    let drawn = session.random_normal(ROWS, WIDTH, seed, stream::SYNTHETIC)?;
+                    let errors = vec![0.0; blocks.len() * WIDTH];
+                    blocks.push(split(session, &blocks, &errors, 0..0, drawn, ROWS, care)?.fresh);
+                }
+                // Something of the first and of the fourth, nothing of those between, and twice what none of them has.
+                let new = blocks.pop().expect("five blocks");
+                let small: Vec<f32> = (0..2 * WIDTH * WIDTH)
+                    .map(|entry| (entry * 7 % 11) as f32 / 11.0)
+                    .chain(identity(WIDTH).into_iter().map(|entry| 2.0 * entry as f32))
+                    .collect();
+                let x = session.blocks_times_small(&[&blocks[0], &blocks[3], &new], &small, WIDTH)?;
+                let errors = vec![0.0; blocks.len() * WIDTH];
+                let Split { fresh, within, upper, .. } = split(session, &blocks, &errors, 1..3, x.clone(), ROWS, care)?;
+                assert!(within[WIDTH * WIDTH..3 * WIDTH * WIDTH].iter().all(|&entry| entry == 0.0));
+                let parts: Vec<&Shard> = blocks.iter().chain([&fresh]).collect();
+                let factors: Vec<f32> = within.iter().chain(&upper).map(|&entry| entry as f32).collect();
+                let again = session.blocks_times_small(&parts, &factors, WIDTH)?;
+                let squares = session.distance_squares(&again, &x, &[1.0; WIDTH])?;
+                assert!(squares.iter().all(|square| *square < 1e-8), "{squares:?}");
+                let sums = session.gram_against(&blocks, &fresh)?;
+                let (common, own) = sums.split_at(blocks.len() * WIDTH * WIDTH);
+                assert!(common.iter().all(|entry| entry.abs() < 1e-5), "{common:?}");
+                assert!(own.iter().zip(identity(WIDTH)).all(|(entry, one)| (entry - one).abs() < 1e-5), "{own:?}");
+                Ok(())
+            });
+            checked.unwrap_or_else(|error: SvdError| panic!("{error}"));
+        }
+    }
+}
