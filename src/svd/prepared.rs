@@ -1,6 +1,8 @@
 //! What a decomposition multiplies with, settled before the workers start.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use super::certificate::Certificate;
 use super::gram::{GramPlan, Spectrum};
@@ -44,6 +46,22 @@ pub struct Near {
     pub off: f64,
 }
 
+impl Near {
+    /// Whether it helps to decompose a matrix of this shape.
+    fn serves(&self, shape: Shape, options: &Options) -> bool {
+        let Options { method, keep, tolerance, ref start, .. } = *options;
+        // Vectors to start from are rough themselves.
+        let is_near = start.is_some() || tolerance.is_some_and(|tolerance| self.off < tolerance);
+        let is_of_use = start.is_some() || Bases::for_options(options) == Bases::Right;
+        is_near && is_of_use && self.matrix.shape() == shape && method == Method::Krylov && keep == Keep::All
+    }
+}
+
+/// The programs that multiply by a matrix and by its transpose.
+fn compiled(matrix: &Matrix) -> [Arc<Program>; 2] {
+    [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side)))
+}
+
 /// A matrix N that is nearly M.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rough {
@@ -64,8 +82,7 @@ impl Prepared {
             options.rank = options.rank.min(shape.smaller_side());
         }
         let block = options.block_columns(shape)?;
-        let mut programs =
-            [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))).to_vec();
+        let mut programs = compiled(matrix).to_vec();
         let gram = match options.method {
             Method::Subspace | Method::Krylov => None,
             Method::Gram | Method::Auto => GramPlan::new(matrix, &mut programs, cluster.forming_limit()),
@@ -92,28 +109,35 @@ impl Prepared {
         options: &Options,
         cluster: Cluster,
     ) -> Result<Self, SvdError> {
-        let prepared = Self::new(matrix, options, cluster)?;
-        let forming = prepared.forming(matrix, false, cluster);
-        match forming.parts.is_empty() {
-            true => Ok(prepared.grown_with(near)),
-            false => Self::new(&with_formed(matrix, &forming.parts, cluster)?, options, cluster),
-        }
+        let near = near.filter(|near| near.serves(matrix.shape(), options));
+        thread::scope(|scope| {
+            // Both matrices are planned at a time: that is a good part of what a small graph takes.
+            let ahead = near.filter(|_| cluster.workers > 1).map(|near| scope.spawn(|| compiled(&near.matrix)));
+            let prepared = Self::new(matrix, options, cluster)?;
+            let forming = prepared.forming(matrix, false, cluster);
+            let ahead = ahead.map(|planned| planned.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            match forming.parts.is_empty() {
+                false => Self::new(&with_formed(matrix, &forming.parts, cluster)?, options, cluster),
+                true => Ok(match near {
+                    Some(near) => prepared.with_near(ahead.unwrap_or_else(|| compiled(&near.matrix)), near.off),
+                    None => prepared,
+                }),
+            }
+        })
     }
 
     /// The same, where that serves, with a matrix that is nearly this one and less work to multiply by, to grow bases with until
     /// they meet a tolerance. Residuals are measured with the matrix itself all the same.
-    pub fn grown_with(mut self, near: Option<&Near>) -> Self {
-        let Options { method, keep, tolerance, ref start, .. } = self.options;
-        let serves = |near: &&Near| {
-            // Vectors to start from are rough themselves.
-            let is_near = start.is_some() || tolerance.is_some_and(|tolerance| near.off < tolerance);
-            let is_of_use = start.is_some() || self.bases == Bases::Right;
-            is_near && is_of_use && near.matrix.shape() == self.shape && method == Method::Krylov && keep == Keep::All
-        };
-        if let Some(Near { matrix, off }) = near.filter(serves) {
-            self.programs.extend([Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side))));
-            self.off = Some(*off);
+    pub fn grown_with(self, near: Option<&Near>) -> Self {
+        match near.filter(|near| near.serves(self.shape, &self.options)) {
+            Some(near) => self.with_near(compiled(&near.matrix), near.off),
+            None => self,
         }
+    }
+
+    fn with_near(mut self, programs: [Arc<Program>; 2], off: f64) -> Self {
+        self.programs.extend(programs);
+        self.off = Some(off);
         self
     }
 

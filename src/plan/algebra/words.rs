@@ -6,7 +6,8 @@
 //! a zero in both.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::plan::program::Diagonal;
 
@@ -53,9 +54,7 @@ impl Words {
         }
         let bits = |diagonal: &Diagonal| diagonal.values.iter().map(|value| value.to_bits()).collect::<Vec<u32>>();
         let own = bits(diagonal);
-        let mut hasher = DefaultHasher::new();
-        own.hash(&mut hasher);
-        let alike = self.by_content.entry(hasher.finish()).or_default();
+        let alike = self.by_content.entry(xxh3_64(bytemuck::cast_slice(&own))).or_default();
         let is_same = |other: &Diagonal| other.values.length() == diagonal.values.length() && bits(other) == own;
         let known = alike.iter().copied().find(|&factor| is_same(&self.factors[factor]));
         let factor = known.unwrap_or_else(|| {

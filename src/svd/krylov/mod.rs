@@ -21,6 +21,7 @@
 mod basis;
 mod care;
 mod check;
+mod overlap;
 mod project;
 mod size;
 mod split;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::super::options::SvdError;
 use super::care::Care;
+use super::overlap::overlap;
 use crate::engine::{Session, Shard};
 use crate::kernel::factor::{UpperFactor, factor, scale_to_unit};
 use crate::kernel::small::{add_small_product, subtract_gram};
@@ -33,7 +34,8 @@ pub(super) struct Split {
 
 /// What a block has that others have not, as at most `most` orthonormal columns; `errors` are how far from orthonormal those of
 /// the others are. Columns that depend on the others are left out, down to none. The first pass leaves out the blocks that are
-/// `far`, of which there is next to nothing in the block.
+/// `far`, of which there is next to nothing in the block; a bound on what rounding has left of them there is far too large after a few
+/// blocks, and then it is measured.
 ///
 /// One sum over all rows gives what the block has in common with the others and its Gram matrix; the difference of
 /// their squares is the Gram matrix of what is left, so a pass subtracts and divides at once. Where that difference is
@@ -98,7 +100,10 @@ pub(super) fn split(
         if is_divided {
             split.upper = left.upper_times(&split.upper, width);
             squares = vec![1.0; left.factor.kept.len()];
-            let error = (care.rounding + common) / pivot;
+            let mut error = (care.rounding + common) / pivot;
+            if !far.is_empty() && error >= care.orthonormal {
+                error = overlap(session, blocks, &split.fresh)?;
+            }
             split.error = error.clamp(care.rounding, care.orthonormal);
             if pivot > 0.0 && error < care.orthonormal {
                 break;
