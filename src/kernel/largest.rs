@@ -2,7 +2,9 @@
 //!
 //! Of what the whole decomposition takes, most goes into vectors that nobody asked for. Here the matrix is made tridiagonal,
 //! where an eigenvalue is found by bisection and its vector by solving with it, and only the vectors that are wanted are taken
-//! back.
+//! back. From then on eigenvalues have nothing to do with each other, so some of them can be found by somebody else.
+
+use std::ops::Range;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::tridiag::{tridiag_in_place, tridiag_in_place_scratch};
@@ -21,7 +23,7 @@ use super::small::{Eigen, dot, symmetric_eigen};
 const ROWS_A_VECTOR: usize = 2;
 
 /// Eigenvalues that are bisected at a time: a division takes as long as several others at the same time.
-const LANES: usize = 32;
+const LANES: usize = 16;
 /// Bisections that leave of the widest interval no more than rounding.
 const BISECTIONS: usize = 96;
 /// An interval of this part of its ends is narrow enough to solve with; the vector then tells its value far better.
@@ -51,10 +53,7 @@ struct Tridiagonal {
 pub fn largest_eigen(a: &[f64], order: usize, count: usize) -> Result<Eigen, FactorError> {
     assert_eq!(a.len(), order * order, "a matrix of order {order}");
     check_finite(a, order)?;
-    if count > 0
-        && count * ROWS_A_VECTOR <= order
-        && let Some(found) = find(a, order, count)
-    {
+    if let Some(found) = Reduced::for_some(a, order, count).and_then(|reduced| reduced.find(0..count)) {
         return Ok(found);
     }
     let Eigen { mut values, vectors } = symmetric_eigen(a, order)?;
@@ -63,45 +62,66 @@ pub fn largest_eigen(a: &[f64], order: usize, count: usize) -> Result<Eigen, Fac
     Ok(Eigen { values, vectors })
 }
 
-/// Some of the largest eigenvalues; `None` if one was not found as well as it can be.
-fn find(a: &[f64], order: usize, count: usize) -> Option<Eigen> {
-    let mut reduced = MatRef::from_row_major_slice(a, order, order).to_owned();
-    let block = recommended_block_size::<f64>(order, order);
-    let mut reflections = Mat::zeros(block, order.checked_sub(1)?);
-    let scratch = tridiag_in_place_scratch::<f64>(order, Par::Seq, Default::default()).or(back_scratch::<f64>(
-        order - 1,
-        block,
-        count,
-    ));
-    let mut memory = MemBuffer::new(scratch);
-    let memory = MemStack::new(&mut memory);
-    tridiag_in_place(reduced.as_mut(), reflections.as_mut(), Par::Seq, memory, Default::default());
-    let matrix = Tridiagonal {
-        diagonal: (0..order).map(|row| reduced[(row, row)]).collect(),
-        beside: (1..order).map(|row| reduced[(row, row - 1)]).collect(),
-    };
-    let found = matrix.find(count)?;
-    let mut vectors = Mat::from_fn(order, count, |row, place| found[place].1[row]);
-    let below = reduced.submatrix(1, 0, order - 1, order - 1);
-    let to = vectors.as_mut().subrows_mut(1, order - 1);
-    take_back(below, reflections.as_ref(), Conj::No, to, Par::Seq, memory);
-    let values = found.into_iter().map(|(value, _)| value).collect();
-    let rows = (0..order).flat_map(|row| (0..count).map(move |place| (row, place)));
-    Some(Eigen { values, vectors: rows.map(|place| vectors[place]).collect() })
+/// A symmetric matrix, made tridiagonal.
+pub struct Reduced {
+    /// The reflections that made it so, below the diagonal, and what they are joined by.
+    reflectors: Mat<f64>,
+    factors: Mat<f64>,
+    matrix: Tridiagonal,
+}
+
+impl Reduced {
+    /// Whether so many eigenvalues of a matrix are found sooner by themselves than together with all others.
+    pub fn pays(order: usize, count: usize) -> bool {
+        count > 0 && count * ROWS_A_VECTOR <= order
+    }
+
+    /// An `order × order` matrix, row-major, to find `count` eigenvalues of; `None` if all are as quickly found together, or not all of
+    /// its entries are numbers.
+    pub fn for_some(a: &[f64], order: usize, count: usize) -> Option<Self> {
+        if !Self::pays(order, count) || check_finite(a, order).is_err() {
+            return None;
+        }
+        let mut reflectors = MatRef::from_row_major_slice(a, order, order).to_owned();
+        let mut factors = Mat::zeros(recommended_block_size::<f64>(order, order), order.checked_sub(1)?);
+        let mut memory = MemBuffer::new(tridiag_in_place_scratch::<f64>(order, Par::Seq, Default::default()));
+        let memory = MemStack::new(&mut memory);
+        tridiag_in_place(reflectors.as_mut(), factors.as_mut(), Par::Seq, memory, Default::default());
+        let matrix = Tridiagonal {
+            diagonal: (0..order).map(|row| reflectors[(row, row)]).collect(),
+            beside: (1..order).map(|row| reflectors[(row, row - 1)]).collect(),
+        };
+        Some(Self { reflectors, factors, matrix })
+    }
+
+    /// Those of the eigenvalues, from the largest down, that have these places, and their vectors; `None` if one was not found as well
+    /// as it can be. Vectors of different calls are as orthogonal to each other as rounding leaves eigenvectors.
+    pub fn find(&self, places: Range<usize>) -> Option<Eigen> {
+        let (order, count) = (self.matrix.diagonal.len(), places.len());
+        let found = self.matrix.find(places)?;
+        let mut vectors = Mat::from_fn(order, count, |row, place| found[place].1[row]);
+        let below = self.reflectors.submatrix(1, 0, order - 1, order - 1);
+        let to = vectors.as_mut().subrows_mut(1, order - 1);
+        let mut memory = MemBuffer::new(back_scratch::<f64>(order - 1, self.factors.nrows(), count));
+        take_back(below, self.factors.as_ref(), Conj::No, to, Par::Seq, MemStack::new(&mut memory));
+        let values = found.into_iter().map(|(value, _)| value).collect();
+        let rows = (0..order).flat_map(|row| (0..count).map(move |place| (row, place)));
+        Some(Eigen { values, vectors: rows.map(|place| vectors[place]).collect() })
+    }
 }
 
 impl Tridiagonal {
-    /// The `count` largest eigenvalues, descending, and their orthonormal vectors; `None` if one is not found.
-    fn find(&self, count: usize) -> Option<Vec<(f64, Vec<f64>)>> {
+    /// The eigenvalues of these places, descending, and their orthonormal vectors; `None` if one is not found.
+    fn find(&self, places: Range<usize>) -> Option<Vec<(f64, Vec<f64>)>> {
         #[inline(always)]
-        fn plainly(matrix: &Tridiagonal, count: usize, found: &mut Option<Vec<(f64, Vec<f64>)>>) {
-            *found = matrix.vectors(&matrix.largest(count));
+        fn plainly(matrix: &Tridiagonal, places: Range<usize>, found: &mut Option<Vec<(f64, Vec<f64>)>>) {
+            *found = matrix.vectors(&matrix.largest(places));
         }
-        fn quickly(matrix: &Tridiagonal, count: usize, found: &mut Option<Vec<(f64, Vec<f64>)>>) {
-            faster!(plainly(matrix: &Tridiagonal, count: usize, found: &mut Option<Vec<(f64, Vec<f64>)>>));
+        fn quickly(matrix: &Tridiagonal, places: Range<usize>, found: &mut Option<Vec<(f64, Vec<f64>)>>) {
+            faster!(plainly(matrix: &Tridiagonal, places: Range<usize>, found: &mut Option<Vec<(f64, Vec<f64>)>>));
         }
         let mut found = None;
-        quickly(self, count, &mut found);
+        quickly(self, places, &mut found);
         found
     }
 
@@ -112,13 +132,14 @@ impl Tridiagonal {
         self.diagonal.iter().enumerate().map(|(row, entry)| entry.abs() + before(row) + beside(row)).fold(0.0, f64::max)
     }
 
-    /// The `count` largest eigenvalues, descending.
+    /// The eigenvalues of these places, descending.
     #[inline(always)]
-    fn largest(&self, count: usize) -> Vec<f64> {
+    fn largest(&self, places: Range<usize>) -> Vec<f64> {
         let norm = self.norm();
         let squares: Vec<f64> = self.beside.iter().map(|entry| entry * entry).collect();
+        let count = places.len();
         let mut values = Vec::with_capacity(count.next_multiple_of(LANES));
-        for first in (0..count).step_by(LANES) {
+        for first in places.step_by(LANES) {
             let (mut low, mut high) = ([-norm; LANES], [norm; LANES]);
             for _ in 0..BISECTIONS {
                 let middle: [f64; LANES] = std::array::from_fn(|lane| 0.5 * (low[lane] + high[lane]));
@@ -319,7 +340,8 @@ mod tests {
 
     /// The largest eigenvalues are those of the whole decomposition, and their vectors orthonormal and theirs.
     fn check(a: &[f64], order: usize, count: usize) {
-        let found = find(a, order, count).expect("all of them");
+        let reduced = Reduced::for_some(a, order, count).expect("few enough");
+        let found = reduced.find(0..count).expect("all of them");
         let all = symmetric_eigen(a, order).unwrap();
         let norm = all.values.iter().fold(0.0, |norm: f64, value| norm.max(value.abs()));
         assert!(found.values.is_sorted_by(|x, y| x >= y));
@@ -346,6 +368,26 @@ mod tests {
             check(&with_values(&(0..order).map(|i| 1.0 / (1.0 + i as f64)).collect::<Vec<_>>()), order, count);
             check(&with_values(&(0..order).map(|i| 7.0 - i as f64).collect::<Vec<_>>()), order, count);
         }
+    }
+
+    /// Catches parts that find each other's eigenvalues, or vectors that belong to none.
+    #[test]
+    fn parts_are_those_of_all() {
+        let order = 130;
+        let a = with_values(&(0..order).map(|i| if i == 0 { 1e4 } else { 9.0 - 0.05 * i as f64 }).collect::<Vec<_>>());
+        let reduced = Reduced::for_some(&a, order, 33).expect("few enough");
+        let all = reduced.find(0..33).expect("all of them");
+        for places in [0..1, 0..16, 16..33, 20..21] {
+            let part = reduced.find(places.clone()).expect("some of them");
+            for (column, place) in places.enumerate() {
+                assert!((part.values[column] - all.values[place]).abs() < 1e-8);
+                let columns = part.values.len();
+                let pairs = (0..order).map(|row| part.vectors[row * columns + column] * all.vectors[row * 33 + place]);
+                assert!((pairs.sum::<f64>().abs() - 1.0).abs() < 1e-9);
+            }
+        }
+        assert!(Reduced::for_some(&a, order, 66).is_none() && Reduced::for_some(&a, order, 0).is_none());
+        assert!(Reduced::for_some(&vec![f64::NAN; order * order], order, 3).is_none());
     }
 
     #[test]

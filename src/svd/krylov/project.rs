@@ -6,12 +6,17 @@ use super::super::options::SvdError;
 use super::Bases;
 use crate::engine::Session;
 use crate::kernel::factor::FactorError;
-use crate::kernel::largest::largest_eigen;
+use crate::kernel::largest::{Reduced, largest_eigen};
 use crate::kernel::small::{Eigen, SmallSvd, extended_gram, small_product, small_svd, symmetric_eigen};
 
 /// A squared singular value below this part of the largest one is not taken from TᵀT: vectors would be off by more than
 /// 32-bit numbers are.
 const LEAST_SQUARE: f64 = 1e-8;
+/// Parts in which eigenvectors are looked for, by as many workers if there are. What each does for itself is half of the work: more of them
+/// would gain little.
+const PARTS: usize = 2;
+/// How far from orthogonal vectors of different parts may be: what they rotate is known to 32 bits.
+const SKEW: f64 = 1e-8;
 
 /// `T` of `MᵀU = V·T`, a column for each column of U; or of `MᵀM·V = V·T`, a column for each column of V, where U is not kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -90,13 +95,21 @@ impl Projected {
     fn symmetric(&self) -> Vec<f64> {
         let order = self.columns.len();
         let mut entries = vec![0.0; order * order];
+        let mut first = 0;
         for (place, column) in self.columns.iter().enumerate() {
-            for (row, entry) in column.iter().enumerate().take(place + 1) {
-                // Columns of one block have the same rows.
-                let other = self.columns[row].get(place).filter(|_| self.columns[row].len() == column.len());
-                let entry = other.map_or(*entry, |other| 0.5 * (entry + other));
-                entries[row * order + place] = entry;
-                entries[place * order + row] = entry;
+            // Columns of one block have the same rows.
+            if self.columns[first].len() != column.len() {
+                first = place;
+            }
+            let row = &mut entries[place * order..][..=place];
+            row.copy_from_slice(&column[..=place]);
+            for (entry, other) in row[first..].iter_mut().zip(&self.columns[first..]) {
+                *entry = 0.5 * (*entry + other[place]);
+            }
+        }
+        for row in 0..order {
+            for column in row + 1..order {
+                entries[row * order + column] = entries[column * order + row];
             }
         }
         entries
@@ -166,6 +179,11 @@ impl Rotations {
         count: Option<usize>,
     ) -> Result<Self, SvdError> {
         let (bases, width) = (projected.bases, projected.columns.len());
+        if let (Bases::Right, Some(count)) = (bases, count)
+            && let Some(found) = Self::in_parts(session, projected, count)?
+        {
+            return Ok(found);
+        }
         let left_rows = if bases == Bases::Both { width } else { 0 };
         let mut find = || match count {
             Some(count) => projected.decompose_first(rows, count),
@@ -196,6 +214,32 @@ impl Rotations {
         })
     }
 
+    /// The first `count` from the small matrix of MᵀM, a part of them by each of some workers; `None` if they are not to be had so.
+    fn in_parts(session: &mut Session<'_>, projected: &Projected, count: usize) -> Result<Option<Self>, SvdError> {
+        let order = projected.columns.len();
+        if count < PARTS || !Reduced::pays(order, count) {
+            return Ok(None);
+        }
+        let places = |part: usize| part * count / PARTS..(part + 1) * count / PARTS;
+        let mut reduced = None;
+        // Whether each part was found, the eigenvalues, and the rows of the vectors.
+        let mut numbers = session.sum_over(PARTS, PARTS + count + count * order, |part, numbers| {
+            let reduced = reduced.get_or_insert_with(|| Reduced::for_some(&projected.symmetric(), order, count));
+            if let Some(found) = reduced.as_ref().and_then(|reduced| reduced.find(places(part))) {
+                numbers[part] = 1.0;
+                let rows = numbers[PARTS..].chunks_exact_mut(count);
+                let found_rows =
+                    [&found.values, &found.vectors].into_iter().flat_map(|of| of.chunks_exact(places(part).len()));
+                rows.zip(found_rows).for_each(|(row, found)| row[places(part)].copy_from_slice(found));
+            }
+        })?;
+        let vectors = numbers.split_off(PARTS + count);
+        let values = numbers.split_off(PARTS);
+        let are_found = numbers.iter().all(|&flag| flag == 1.0) && values.is_sorted_by(|one, next| one >= next);
+        let is_found = are_found && (1..PARTS).all(|part| skew(&vectors, count, places(part).start) <= SKEW);
+        Ok(is_found.then(|| Self::of_square(Eigen { values, vectors })))
+    }
+
     /// The first `count` columns of a rotation.
     pub(super) fn first(rotation: &[f64], of: usize, count: usize) -> Vec<f64> {
         rotation.chunks_exact(of.max(1)).flat_map(|row| &row[..count]).copied().collect()
@@ -221,5 +265,64 @@ impl Rotations {
             Bases::Right => square.sqrt() / (value * value),
         };
         squares.iter().zip(&self.singular_values).map(relative).collect()
+    }
+}
+
+/// The largest product of one of the first `cut` columns with one of the others.
+fn skew(rows: &[f64], count: usize, cut: usize) -> f64 {
+    let mut products = vec![0.0; cut * (count - cut)];
+    for row in rows.chunks_exact(count.max(1)) {
+        let (first, others) = row.split_at(cut);
+        for (products, factor) in products.chunks_exact_mut((count - cut).max(1)).zip(first) {
+            products.iter_mut().zip(others).for_each(|(product, other)| *product += factor * other);
+        }
+    }
+    products.into_iter().fold(0.0, |largest, product| largest.max(product.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Cluster, run};
+
+    /// T of one basis that is diagonal but for a turn of every two neighbours.
+    fn projected(values: &[f64]) -> Projected {
+        let mut projected = Projected::new(Bases::Right);
+        for (block, pair) in values.chunks_exact(2).enumerate() {
+            let (mean, half) = (0.5 * (pair[0] + pair[1]), 0.5 * (pair[0] - pair[1]));
+            let mut coefficients = vec![0.0; 4 * block];
+            coefficients.extend([mean, half, half, mean]);
+            projected.push(&coefficients, 2);
+        }
+        projected
+    }
+
+    /// Catches vectors of one part that are not orthogonal to those of the other, where an eigenvalue is in both.
+    #[test]
+    fn what_is_found_in_parts_is_what_is_found_at_once() {
+        let (order, count) = (90, 32);
+        let falling = |place: usize| 9.0 - 0.1 * place as f64;
+        let level = |place: usize| if (10..25).contains(&place) { 7.0 } else { falling(place) };
+        for values in [(0..order).map(falling).collect::<Vec<_>>(), (0..order).map(level).collect()] {
+            let whole = projected(&values).decompose_first(order, count).unwrap();
+            let mut first = None;
+            for workers in [1, 2, 3] {
+                let projected = projected(&values);
+                let found = run(Cluster::threads(workers), Vec::new(), move |session| {
+                    let mut projected = projected.clone();
+                    Rotations::shared(session, &mut projected, order, Some(count))
+                });
+                let found: Rotations = found.unwrap_or_else(|error: SvdError| panic!("{error}"));
+                for (one, other) in found.singular_values.iter().zip(&whole.singular_values) {
+                    assert!((one - other).abs() < 1e-12);
+                }
+                for (place, wanted) in (0..count * count).map(|e| (e, f64::from(u8::from(e / count == e % count)))) {
+                    let rows = found.right.chunks_exact(count);
+                    let product: f64 = rows.map(|row| row[place / count] * row[place % count]).sum();
+                    assert!((product - wanted).abs() < 1e-8, "{place}: {product}");
+                }
+                assert_eq!(*first.get_or_insert_with(|| found.right.clone()), found.right, "{workers} workers");
+            }
+        }
     }
 }
