@@ -53,7 +53,7 @@ fn usage_errors_end_with_2() {
     assert!(names(folder.path()).is_empty(), "a refused run leaves nothing behind");
 }
 
-/// More than two workers a core take longer together, and nothing else would tell them from fewer.
+/// More than one worker a core take longer together, and nothing else would tell them from fewer.
 #[test]
 fn no_more_workers_are_started_than_help() {
     let (few, many) = (folder(), folder());
@@ -65,7 +65,7 @@ fn no_more_workers_are_started_than_help() {
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains(&format!("1024 workers on {cores} cores")), "{}", text(&output.stderr));
     let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(metrics["workers"].as_u64(), Some(2 * cores as u64));
+    assert_eq!(metrics["workers"].as_u64(), Some(cores as u64));
     assert_done(&with(few.path(), "--workers=1"));
     for name in ["left.npy", "right.npy"] {
         let bytes = |folder: &Path| std::fs::read(folder.join("out").join(name)).unwrap();

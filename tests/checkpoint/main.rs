@@ -29,7 +29,8 @@ struct Run(Child);
 impl Run {
     fn start(folder: &Path, workers: usize, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_isvd-dist"));
-        command.current_dir(folder).args(["--out=out", "--json"]).arg(format!("--workers={workers}")).args(arguments);
+        command.current_dir(folder).args(["--out=out", "--json", "--oversubscribe"]);
+        command.arg(format!("--workers={workers}")).args(arguments);
         Self(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
     }
 

@@ -1,7 +1,8 @@
 //! How much a block has in common with many others, found from few of their combinations.
 //!
-//! To find what a block has in common with every column of a basis takes as long as to subtract it. Here the columns are added up with
-//! random signs into a few, and what the block has in common with those is about as long: of a vector on m random directions the length is off by a part of `1/√(2m)`.
+//! To find what a block has in common with every column of a basis takes as long as to subtract it. Here the columns are added up
+//! with random signs into a few, and what the block has in common with those is about as long: the length of a vector along m random
+//! directions is off by a part of `1/√(2m)`.
 
 use super::super::options::SvdError;
 use crate::engine::{Session, Shard};
@@ -9,7 +10,7 @@ use crate::kernel::random::{bits, stream};
 
 /// Combinations that the others are added up into.
 const DIRECTIONS: usize = 16;
-/// What to multiply a length along so many directions with: it is less than half of the length once in thousands of cases.
+/// What to multiply a length along so many directions with: it is less than half of the length once in a thousand cases.
 const MARGIN: f64 = 2.0;
 
 /// About the length of what any column of a block has in common with all columns of some others, and seldom less.

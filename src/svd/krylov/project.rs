@@ -102,9 +102,9 @@ impl Projected {
                 first = place;
             }
             let row = &mut entries[place * order..][..=place];
-            row.copy_from_slice(&column[..=place]);
+            row.iter_mut().zip(column).for_each(|(entry, coefficient)| *entry = *coefficient);
             for (entry, other) in row[first..].iter_mut().zip(&self.columns[first..]) {
-                *entry = 0.5 * (*entry + other[place]);
+                *entry = 0.5 * (*entry + other.get(place).copied().unwrap_or_default());
             }
         }
         for row in 0..order {
