@@ -9,7 +9,7 @@ use common::{
 };
 use isvd_dist::engine::Cluster;
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::svd::{Method, Options, Start, Svd, decompose};
+use isvd_dist::svd::{Method, Options, Start, Svd, SvdError, decompose};
 
 fn options(rank: usize) -> Options {
     Options { method: Method::Krylov, ..Options::of_rank(rank) }
@@ -166,6 +166,33 @@ fn restarts_find_the_same() {
             assert!((a - b).abs() < 1e-5 * a);
         }
     }
+}
+
+/// Catches a run that is refused although it would fit with a smaller basis.
+#[test]
+fn less_memory_means_a_smaller_basis() {
+    let matrix = of_spectrum(900, 700, &(0..700).map(|i| 1.0 / (1.0 + 0.3 * f64::from(i))).collect::<Vec<_>>(), 20);
+    let within = |options: &Options, memory: u64| {
+        decompose(&matrix, options, Cluster { memory: Some(memory), ..Cluster::threads(2) })
+    };
+    let needed = |result: Result<_, SvdError>| match result {
+        Err(SvdError::NoRoom { needed, .. }) => needed,
+        other => panic!("{:?}", other.map(|_: Svd| "it fits")),
+    };
+    let options = Options { tolerance: Some(0.02), iterations: 100, ..options(8) };
+    let small = Options { basis: Some(1), ..options.clone() };
+    let (most, least) = (needed(within(&options, 1)), needed(within(&small, 1)));
+    assert!(least < most, "{least} and {most}");
+    let whole = within(&options, most).unwrap();
+    for memory in [least, (least + most) / 2] {
+        let found = within(&options, memory).unwrap();
+        assert!(found.certificate.worst() <= 0.0201, "{}", found.certificate.worst());
+        for (a, b) in whole.singular_values.iter().zip(&found.singular_values) {
+            assert!((a - b).abs() < 1e-3 * a, "{a} and {b}");
+        }
+    }
+    assert_eq!(needed(within(&options, least - 1)), most, "not even the smallest fits");
+    assert!(needed(within(&Options { tolerance: None, ..options }, least)) > least, "its size is how it stops");
 }
 
 /// Catches residuals that are known too well: what the small matrix says is what a product measures.

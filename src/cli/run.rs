@@ -14,7 +14,7 @@ use crate::engine::checkpoint::Interrupt;
 use crate::engine::mesh::Mesh;
 use crate::engine::worker_times;
 use crate::graph::{Graph, Import, Order, TILES_MADE};
-use crate::kernel::buffer::release_unused;
+use crate::kernel::buffer::{give_back_blocks, release_unused};
 use crate::report::details::{Degrees, Mapped, log_odds};
 use crate::report::memory;
 use crate::report::metrics::{Metrics, Seconds, Stage, WorkerFigures, merge};
@@ -23,6 +23,9 @@ use crate::report::progress::{Bar, Voice};
 use crate::report::saved::prediction_files;
 use crate::report::table::{Table, thousands};
 use crate::report::trace::{Timeline, listen};
+
+/// Edges from which on memory counts for more than the time to get it anew.
+const MANY_EDGES: usize = 1 << 20;
 
 /// Loads, computes, evaluates, writes and prints; of several processes the first alone does the last two.
 pub fn run(request: &Request) -> Result<(), Error> {
@@ -48,9 +51,12 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     let experiment = &request.experiment;
     let start = Instant::now();
     let mut dataset = load(&experiment.dataset, request.data.as_deref(), experiment.seed, request.voice)?;
+    let (nodes, edges, seconds) = (dataset.graph.nodes(), dataset.graph.len(), start.elapsed().as_secs_f64());
+    if edges >= MANY_EDGES {
+        give_back_blocks();
+    }
     // What reading left behind would stay in the way.
     release_unused();
-    let (nodes, edges, seconds) = (dataset.graph.nodes(), dataset.graph.len(), start.elapsed().as_secs_f64());
     tracing::info!(dataset = dataset.name, nodes, edges, seconds, "loaded");
     state_data(&request.cluster, &dataset);
     let request = &request.beside(dataset.bytes()).with_keeper(&dataset, interrupt)?;

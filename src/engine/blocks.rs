@@ -1,8 +1,10 @@
 //! Panels that are kept in blocks of columns, as if they stood side by side.
 
+use std::ops::Range;
+
 use super::tree::Combine;
 use super::{EngineError, Session, Shard};
-use crate::kernel::{gemm, gram};
+use crate::kernel::{Buffer, Panel, PanelMut, gemm, gram, stride};
 
 impl Session<'_> {
     /// `[Y…, x]ᵀ·x`, row after row: what a panel has in common with each column of the blocks, and then its own Gram
@@ -34,25 +36,94 @@ impl Session<'_> {
     /// # Panics
     /// If there is no block, they differ in their total rows, or `small` has another size.
     pub fn blocks_times_small(&mut self, blocks: &[&Shard], small: &[f32], cols: usize) -> Result<Shard, EngineError> {
-        let total_rows = blocks.first().expect("a block").total_rows();
-        assert!(blocks.iter().all(|block| block.total_rows() == total_rows), "all blocks must have the same rows");
-        let mut rest = small;
-        let mut factors = Vec::with_capacity(blocks.len());
-        for block in blocks {
-            let (own, others) = rest.split_at(block.cols() * cols);
-            factors.push(gemm::Small::new(own, block.cols(), cols));
-            rest = others;
-        }
-        assert!(rest.is_empty(), "one row for each column of the blocks");
-        self.context().shard_by_tiles(total_rows, cols, |rows, mut out| {
-            let mut onto = gemm::Onto::Nothing;
-            for (block, factor) in blocks.iter().zip(&factors) {
-                gemm::multiply_packed(block.panel_of(rows.clone()), factor, out.reborrow(), onto);
-                onto = gemm::Onto::Result;
-            }
+        let (total_rows, widths) = (total_rows(blocks), blocks.iter().map(|block| block.cols()));
+        let factors = factors(widths, small, cols);
+        self.context().shard_by_tiles(total_rows, cols, |rows, out| {
+            multiply(blocks.iter().map(|block| block.panel_of(rows.clone())), &factors, out);
             Ok(())
         })
     }
+
+    /// `[Y…]·small` as by [`Session::blocks_times_small`], in blocks as wide as those that it is made of and in their memory: unless
+    /// somebody else holds them, no more than a tile is needed beside it.
+    ///
+    /// # Panics
+    /// As there, or if there are more columns than before.
+    pub fn rotate_blocks(&mut self, blocks: Vec<Shard>, small: &[f32], cols: usize) -> Vec<Shard> {
+        let total_rows = total_rows(&blocks.iter().collect::<Vec<_>>());
+        let widths: Vec<usize> = blocks.iter().map(Shard::cols).collect();
+        assert!(cols <= widths.iter().sum(), "no more columns than before");
+        let factors = factors(widths.iter().copied(), small, cols);
+        let context = self.context();
+        let layout = context.layouts.get(total_rows);
+        let own = layout.rows(self.worker());
+        // The others are read only, whoever holds them.
+        let mut blocks = blocks.into_iter();
+        let written = blocks.by_ref().take(places(&widths, cols).count());
+        let mut written: Vec<Buffer> =
+            written.map(|block| context.pool.borrow_mut().reclaim(block.into_buffer())).collect();
+        let others: Vec<Shard> = blocks.collect();
+        // A plain vector: buffers of this size are cut of huge pages.
+        let mut made: Vec<f32> = Vec::new();
+        for tile in layout.tiles(self.worker()) {
+            let rows = layout.tiling().range(tile);
+            let count = rows.len();
+            let local = |width: usize| (rows.start - own.start) * stride(width)..(rows.end - own.start) * stride(width);
+            made.resize(count * stride(cols), 0.0);
+            let mut made = PanelMut::new(count, cols, &mut made);
+            let parts = written.iter().zip(&widths).map(|(of, &width)| Panel::new(count, width, &of[local(width)]));
+            let parts = parts.chain(others.iter().map(|block| block.panel_of(rows.clone())));
+            multiply(parts, &factors, made.reborrow());
+            // Rows of fewer columns end before those that are still to be read.
+            for (columns, buffer) in places(&widths, cols).zip(&mut written) {
+                let out = &mut buffer[local(columns.len())];
+                PanelMut::new(count, columns.len(), out).copy_columns(made.as_ref(), columns);
+            }
+        }
+        let kept = places(&widths, cols).zip(written).map(|(columns, mut buffer)| {
+            buffer.resize(own.len() * stride(columns.len()));
+            Shard::new(total_rows, own.clone(), columns.len(), context.pool.borrow_mut().lend(buffer))
+        });
+        kept.collect()
+    }
+}
+
+fn total_rows(blocks: &[&Shard]) -> usize {
+    let total_rows = blocks.first().expect("a block").total_rows();
+    assert!(blocks.iter().all(|block| block.total_rows() == total_rows), "all blocks must have the same rows");
+    total_rows
+}
+
+/// The rows of a small matrix of `cols` columns that belong to the columns of each block.
+fn factors(widths: impl Iterator<Item = usize>, small: &[f32], cols: usize) -> Vec<gemm::Small> {
+    let mut rest = small;
+    let factors = widths.map(|width| {
+        let (own, others) = rest.split_at(width * cols);
+        rest = others;
+        gemm::Small::new(own, width, cols)
+    });
+    let factors = factors.collect();
+    assert!(rest.is_empty(), "one row for each column of the blocks");
+    factors
+}
+
+/// The same rows of all blocks, side by side, times the small matrix.
+fn multiply<'a>(parts: impl Iterator<Item = Panel<'a>>, factors: &[gemm::Small], mut out: PanelMut<'_>) {
+    let mut onto = gemm::Onto::Nothing;
+    for (part, factor) in parts.zip(factors) {
+        gemm::multiply_packed(part, factor, out.reborrow(), onto);
+        onto = gemm::Onto::Result;
+    }
+}
+
+/// Which of `cols` columns come into each block, as long as there are any.
+fn places(widths: &[usize], cols: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut first = 0;
+    widths.iter().map_while(move |&width| {
+        let columns = first..cols.min(first + width);
+        first = columns.end;
+        (!columns.is_empty() || width == 0).then_some(columns)
+    })
 }
 
 #[cfg(test)]
@@ -60,6 +131,37 @@ mod tests {
     use super::*;
     use crate::engine::{Cluster, run};
     use crate::kernel::random::stream;
+
+    /// Catches rows that are written over before they are read, and blocks that change under somebody who holds them.
+    #[test]
+    fn blocks_rotated_in_their_own_memory_are_the_same() {
+        for workers in [1, 2, 3] {
+            let checked = run(Cluster::threads(workers), Vec::new(), |session| {
+                for (widths, cols) in
+                    [([16, 16, 16], 40), ([24, 3, 8], 35), ([9, 0, 5], 12), ([4, 16, 1], 5), ([7, 7, 7], 7)]
+                {
+                    let mut drawn =
+                        (0..).map(|seed| session.random_normal(3001, widths[seed % 3], seed as u64, stream::SYNTHETIC));
+                    let blocks: Vec<Shard> = drawn.by_ref().take(3).collect::<Result<_, _>>()?;
+                    let depth: usize = widths.iter().sum();
+                    let small: Vec<f32> = (0..depth * cols).map(|entry| (entry * 7 % 11) as f32 - 5.0).collect();
+                    let expected = session.blocks_times_small(&blocks.iter().collect::<Vec<_>>(), &small, cols)?;
+                    let (held, before) = (blocks[0].clone(), blocks[0].panel().data().to_vec());
+                    let places: Vec<_> = blocks.iter().map(|block| block.panel().data().as_ptr()).collect();
+                    let rotated = session.rotate_blocks(blocks, &small, cols);
+                    assert_eq!(held.panel().data(), before);
+                    for (block, place) in rotated.iter().zip(places).skip(1) {
+                        assert_eq!(block.panel().data().as_ptr(), place, "no other memory");
+                    }
+                    assert!(rotated.iter().zip(widths).all(|(block, width)| block.cols() <= width));
+                    let rotated = session.beside(&rotated.iter().collect::<Vec<_>>())?;
+                    assert_eq!(rotated.panel().data(), expected.panel().data());
+                }
+                Ok(())
+            });
+            checked.unwrap_or_else(|error: EngineError| panic!("{error}"));
+        }
+    }
 
     #[test]
     fn blocks_are_what_they_are_side_by_side() {

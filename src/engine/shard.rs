@@ -51,6 +51,10 @@ impl Shard {
     pub(super) fn buffer(&self) -> &Arc<Buffer> {
         &self.data
     }
+
+    pub(super) fn into_buffer(self) -> Arc<Buffer> {
+        self.data
+    }
 }
 
 /// Buffers to use again: a fresh one costs page faults, the more the larger it is.
@@ -111,6 +115,14 @@ impl Pool {
         buffer
     }
 
+    /// A lent buffer to write into, or a copy of it if somebody else holds it still.
+    pub(super) fn reclaim(&mut self, buffer: Arc<Buffer>) -> Buffer {
+        if let Some(position) = self.lent.iter().rposition(|lent| Arc::ptr_eq(&lent.buffer, &buffer)) {
+            self.lent.swap_remove(position);
+        }
+        Arc::try_unwrap(buffer).unwrap_or_else(|held| (*held).clone())
+    }
+
     /// Notes that other workers of this process will read a lent buffer.
     pub(super) fn read_elsewhere(&mut self, buffer: &Arc<Buffer>) {
         if let Some(lent) = self.lent.iter_mut().rfind(|lent| Arc::ptr_eq(&lent.buffer, buffer)) {
@@ -132,6 +144,24 @@ mod tests {
         assert_ne!(pool.take(1000).as_ptr(), address, "still held");
         drop(held);
         assert_eq!(pool.take(900).as_ptr(), address, "given up, and large enough");
+    }
+
+    #[test]
+    fn what_is_reclaimed_is_copied_only_where_somebody_holds_it() {
+        let mut pool = Pool::default();
+        let taken = pool.take(1000);
+        let address = taken.as_ptr();
+        let lent = pool.lend(taken);
+        let held = lent.clone();
+        let mut copy = pool.reclaim(lent);
+        copy.fill(1.0);
+        assert!(copy.as_ptr() != address && held.iter().all(|&number| number == 0.0));
+        drop(copy);
+        let taken = pool.take(1000);
+        let address = taken.as_ptr();
+        let lent = pool.lend(taken);
+        assert_eq!(pool.reclaim(lent).as_ptr(), address);
+        assert!(pool.lent.is_empty());
     }
 
     /// Catches blocks of a basis that wait while the vectors made of them, twice as wide, are multiplied.

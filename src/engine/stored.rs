@@ -124,11 +124,7 @@ impl Session<'_> {
     /// Some columns of a panel, as a panel.
     pub fn columns(&mut self, panel: &Shard, columns: Range<usize>) -> Result<Shard, EngineError> {
         self.context().shard_by_tiles(panel.total_rows(), columns.len(), |rows, mut out| {
-            let (of_all, width) = (panel.panel_of(rows.clone()), out.stride());
-            for (place, to) in out.data_mut().chunks_exact_mut(width.max(1)).enumerate() {
-                to[..columns.len()].copy_from_slice(&of_all.row(place)[columns.clone()]);
-                to[columns.len()..].fill(0.0);
-            }
+            out.copy_columns(panel.panel_of(rows), columns.clone());
             Ok(())
         })
     }

@@ -121,23 +121,49 @@ fn dealt(nodes: &[u32]) -> Vec<Vec<u32>> {
 
 /// Over a sample of nodes, how many strips have entries in their rows: as they are numbered, and in another order.
 fn runs(list: &EdgeList, order: &Order) -> (usize, usize) {
-    let (step, width) = (list.nodes.div_ceil(SAMPLE) as u32, STRIP_COLUMNS as u32);
-    let mut entries: Vec<(u32, u32)> = Vec::new();
-    for &(from, to) in &list.edges {
-        let both = [(from, to), (to, from)];
-        entries.extend(both.into_iter().take(if list.directed { 1 } else { 2 }).filter(|pair| pair.0 % step == 0));
-    }
-    let distinct = |strip_of: &dyn Fn(u32) -> u32| {
-        let mut places: Vec<(u32, u32)> = entries.iter().map(|&(node, other)| (node, strip_of(other))).collect();
-        places.sort_unstable();
-        places.dedup();
-        places.len()
+    let (step, width) = (list.nodes.div_ceil(SAMPLE), STRIP_COLUMNS as u32);
+    let [mut before, mut after] = [(); 2].map(|()| Met::of(list.nodes.div_ceil(step), list.nodes));
+    let mut meet = |node: u32, other: u32| {
+        if (node as usize).is_multiple_of(step) {
+            before.note(node as usize / step, other / width);
+            after.note(node as usize / step, order.row(other) / width);
+        }
     };
-    (distinct(&|node| node / width), distinct(&|node| order.row(node) / width))
+    for &(from, to) in &list.edges {
+        meet(from, to);
+        if !list.directed {
+            meet(to, from);
+        }
+    }
+    (before.count(), after.count())
+}
+
+/// Which rows have entries in which strips: a bit for each of either.
+struct Met {
+    strips: usize,
+    bits: Vec<u64>,
+}
+
+impl Met {
+    fn of(rows: usize, columns: usize) -> Self {
+        let strips = columns.div_ceil(STRIP_COLUMNS);
+        Self { strips, bits: vec![0; (rows * strips).div_ceil(u64::BITS as usize)] }
+    }
+
+    fn note(&mut self, row: usize, strip: u32) {
+        let place = row * self.strips + strip as usize;
+        self.bits[place / u64::BITS as usize] |= 1 << (place % u64::BITS as usize);
+    }
+
+    fn count(&self) -> usize {
+        self.bits.iter().map(|bits| bits.count_ones() as usize).sum()
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::dataset::Rmat;
 
@@ -202,6 +228,21 @@ mod tests {
         order.renumber(&mut pairs);
         assert_eq!(pairs, [(2, 0), (1, 1)]);
         assert_eq!(Order::from_rows(&[0, 0]).or(Order::from_rows(&[0, 2])), None);
+    }
+
+    #[test]
+    fn strips_that_rows_meet_are_counted_once() {
+        for directed in [false, true] {
+            let graph = EdgeList { directed, ..Rmat::named("rmat-17x4").unwrap().draw(3).unwrap() };
+            let order = Order::hubs_first(&graph);
+            // Every other node is in the sample.
+            let met = |row: &dyn Fn(u32) -> u32| {
+                let pairs = graph.edges.iter().flat_map(|&(from, to)| [(from, to), (to, from)]);
+                let pairs = pairs.step_by(if directed { 2 } else { 1 }).filter(|(node, _)| node % 2 == 0);
+                pairs.map(|(node, other)| (node, row(other) / STRIP_COLUMNS as u32)).collect::<BTreeSet<_>>().len()
+            };
+            assert_eq!(runs(&graph, &order), (met(&|node| node), met(&|node| order.row(node))));
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Row-major dense panels, rows padded with zeros to whole SIMD lanes.
 
+use std::ops::Range;
+
 /// Entries in a SIMD lane group; rows of a panel start at multiples of it.
 pub const LANES: usize = 8;
 
@@ -114,6 +116,19 @@ impl<'a> PanelMut<'a> {
     pub fn row_mut(&mut self, i: usize) -> &mut [f32] {
         let stride = self.stride();
         &mut self.data[i * stride..i * stride + self.cols]
+    }
+
+    /// Takes over some columns of a panel with as many rows.
+    ///
+    /// # Panics
+    /// If the shapes do not fit each other.
+    pub fn copy_columns(&mut self, from: Panel, columns: Range<usize>) {
+        assert_eq!((from.rows(), columns.len()), (self.rows, self.cols), "shapes of a copy");
+        let (width, stride) = (self.cols, self.stride().max(1));
+        for (place, to) in self.data.chunks_exact_mut(stride).enumerate() {
+            to[..width].copy_from_slice(&from.row(place)[columns.clone()]);
+            to[width..].fill(0.0);
+        }
     }
 
     /// The same panel, to read.

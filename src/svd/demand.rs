@@ -1,5 +1,6 @@
 //! What a decomposition will ask for, before it starts.
 
+use super::keep::Keep;
 use super::krylov::{self, Bases};
 use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
@@ -106,24 +107,43 @@ impl Prepared {
         krylov::demand(options, self.shape.smaller_side(), columns)
     }
 
-    /// Refuses what does not fit into so many bytes, and says what does.
-    pub(super) fn fit_into(&self, limit: u64) -> Result<(), SvdError> {
-        let needed = |rank: usize| {
-            let columns = self.block - self.options.rank + rank;
-            let options = Options { rank, ..self.options.clone() };
-            self.memory_of(&options, columns, &Machine::REFERENCE).total()
+    /// The same within so many bytes: with a smaller basis, where that may be, or not at all. Says what would fit.
+    pub(super) fn within(mut self, limit: u64, may_reduce: bool) -> Result<Self, SvdError> {
+        let needed = |options: &Options| {
+            let columns = self.block - self.options.rank + options.rank;
+            self.memory_of(options, columns, &Machine::REFERENCE).total()
         };
-        let rank = self.options.rank;
-        if needed(rank) <= limit {
-            return Ok(());
+        let (of_all, rank) = (needed(&self.options), self.options.rank);
+        if of_all <= limit {
+            return Ok(self);
         }
-        // The largest that fits, if any.
-        let (mut fits, mut too_much) = (0, rank);
-        while fits + 1 < too_much {
-            let middle = fits + (too_much - fits) / 2;
-            if needed(middle) <= limit { fits = middle } else { too_much = middle }
+        let with_basis = |basis: usize| Options { basis: Some(basis), ..self.options.clone() };
+        if may_reduce && self.may_restart() {
+            let krylov::Demand { basis, .. } = self.krylov_demand(&self.options, self.block);
+            if let Some(basis) = largest_up_to(basis, |basis| needed(&with_basis(basis)) <= limit) {
+                tracing::info!(basis, limit, "a smaller basis, for want of memory");
+                self.options.basis = Some(basis);
+                return Ok(self);
+            }
         }
-        let fits = Some(fits).filter(|&rank| rank > 0);
-        Err(SvdError::NoRoom { shape: self.shape, rank, needed: needed(rank), limit, fits })
+        let fits = largest_up_to(rank - 1, |rank| needed(&Options { rank, ..self.options.clone() }) <= limit);
+        Err(SvdError::NoRoom { shape: self.shape, rank, needed: of_all, limit, fits })
     }
+
+    /// Whether a basis may be reduced on the way: where the residuals tell when to stop, and not the size of the basis.
+    fn may_restart(&self) -> bool {
+        let Options { method, tolerance, keep, basis, start, .. } = &self.options;
+        let is_looked_for = tolerance.is_some() || *keep != Keep::All;
+        *method == Method::Krylov && is_looked_for && basis.is_none() && start.is_none() && !self.is_gram()
+    }
+}
+
+/// The largest number from 1 on that will do, if any; all below it do, too.
+fn largest_up_to(most: usize, will_do: impl Fn(usize) -> bool) -> Option<usize> {
+    let (mut does, mut does_not) = (0, most + 1);
+    while does + 1 < does_not {
+        let middle = does + (does_not - does) / 2;
+        if will_do(middle) { does = middle } else { does_not = middle }
+    }
+    Some(does).filter(|&number| number > 0)
 }

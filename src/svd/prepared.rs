@@ -97,8 +97,11 @@ impl Prepared {
         }
         let bases = Bases::for_options(&options);
         let prepared = Self { shape, options, block, programs, gram, off: None, bases };
-        cluster.memory.map_or(Ok(()), |limit| prepared.fit_into(limit))?;
-        Ok(prepared)
+        match cluster.memory {
+            // Processes that have more or less memory than others have to do the same.
+            Some(limit) => prepared.within(limit, cluster.mesh.is_none()),
+            None => Ok(prepared),
+        }
     }
 
     /// The same, with those parts of the matrix written down that are cheaper to multiply by then; where there are none, with a

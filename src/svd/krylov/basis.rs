@@ -19,6 +19,8 @@ pub(super) struct Basis {
     columns: usize,
     /// How far from orthonormal each column is, about.
     errors: Vec<f64>,
+    /// Blocks at the beginning that others were reduced to.
+    best: usize,
 }
 
 impl Basis {
@@ -47,9 +49,14 @@ impl Basis {
         (self.names.iter().cloned().zip(&self.blocks), &self.errors)
     }
 
+    /// Blocks at the beginning that others were reduced to.
+    pub(super) fn best(&self) -> usize {
+        self.best
+    }
+
     /// The basis that had these parts.
-    pub(super) fn from_parts(names: Vec<String>, blocks: Vec<Shard>, errors: Vec<f64>) -> Self {
-        Self { blocks, names, columns: errors.len(), errors }
+    pub(super) fn from_parts(names: Vec<String>, blocks: Vec<Shard>, errors: Vec<f64>, best: usize) -> Self {
+        Self { blocks, names, columns: errors.len(), errors, best }
     }
 
     /// The panels.
@@ -62,25 +69,20 @@ impl Basis {
         self.blocks
     }
 
-    /// The columns of this basis that a small matrix picks, as a basis of one block.
-    pub(super) fn rotated(
-        &self,
-        session: &mut Session<'_>,
-        name: String,
-        small: &[f64],
-        columns: usize,
-    ) -> Result<Self, SvdError> {
-        let panels: Vec<&Shard> = self.blocks.iter().collect();
+    /// The columns of this basis that a small matrix picks, in its own memory.
+    pub(super) fn rotated(self, session: &mut Session<'_>, name: &str, small: &[f64], columns: usize) -> Self {
         let small: Vec<f32> = small.iter().map(|&entry| entry as f32).collect();
-        let block = session.blocks_times_small(&panels, &small, columns)?;
-        let error = self.errors.iter().copied().fold(ROTATED, f64::max);
-        Ok(Self { columns, blocks: vec![block], names: vec![name], errors: vec![error; columns] })
+        let blocks = session.rotate_blocks(self.blocks, &small, columns);
+        let names = (0..blocks.len()).map(|place| format!("{name}-{place}")).collect();
+        let error = self.errors.into_iter().fold(ROTATED, f64::max);
+        Self { columns, best: blocks.len(), blocks, names, errors: vec![error; columns] }
     }
 
-    /// The blocks of which there is next to nothing in what a symmetric matrix makes of the newest.
+    /// The blocks of which there is next to nothing in what a symmetric matrix makes of the newest. Of those that others were reduced to
+    /// there is something in what it makes of the first that follows.
     pub(super) fn far(&self) -> Range<usize> {
         let end = self.blocks.len().saturating_sub(Self::LAST);
-        Self::FIRST.min(end)..end
+        Self::FIRST.max(self.best).min(end)..end
     }
 
     /// What a block has that the basis has not, as at most `most` orthonormal columns. Columns that depend on the others

@@ -194,8 +194,8 @@ impl Growth<'_> {
             let is_looked_at = self.is_looked_for() && known >= self.least() && self.checks.is_due(self.steps);
             let mut worst = None;
             if is_looked_at || is_too_large {
-                let are_all_wanted = is_too_large || self.options.keep != Keep::All;
-                let rotations = self.rotations(session, (!are_all_wanted).then_some(self.options.rank))?;
+                let some = if is_too_large { Sizes::restart(known, self.options.rank) } else { self.options.rank };
+                let rotations = self.rotations(session, (self.options.keep == Keep::All).then_some(some))?;
                 if is_looked_at {
                     let wanted = self.wanted(session, &rotations)?;
                     let found = worst_residual(&rotations, &coupling, width, wanted);
@@ -215,7 +215,7 @@ impl Growth<'_> {
                     self.checks.note(self.steps, found, self.options.tolerance.unwrap_or(0.0), is_cheap);
                 }
                 if is_too_large {
-                    self.restart(session, &rotations)?;
+                    self.restart(session, &rotations);
                 }
             }
             self.tell(session, progress, worst);
@@ -369,17 +369,18 @@ impl Growth<'_> {
     }
 
     /// Reduces both bases to their best vectors.
-    fn restart(&mut self, session: &mut Session<'_>, rotations: &Rotations) -> Result<(), SvdError> {
+    fn restart(&mut self, session: &mut Session<'_>, rotations: &Rotations) {
         let of = rotations.singular_values.len();
-        let count = Sizes::restart(of, self.options.rank);
+        let count = Sizes::restart(self.projected.width(), self.options.rank).min(of);
+        let mut reduce = |basis: &mut Basis, rotation: &[f64], kind: &str| {
+            let small = Rotations::first(rotation, of, count);
+            *basis = std::mem::take(basis).rotated(session, &name(kind, self.steps), &small, count);
+        };
         if self.bases == Bases::Both {
-            let small = Rotations::first(&rotations.left, of, count);
-            self.left = self.left.rotated(session, name("left-best", self.steps), &small, count)?;
+            reduce(&mut self.left, &rotations.left, "left-best");
         }
-        let small = Rotations::first(&rotations.right, of, count);
-        self.right = self.right.rotated(session, name("right-best", self.steps), &small, count)?;
+        reduce(&mut self.right, &rotations.right, "right-best");
         self.projected.restart(&rotations.singular_values[..count]);
-        Ok(())
     }
 
     /// Remembers what was found; too few triplets have no residual.

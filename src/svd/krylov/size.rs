@@ -14,8 +14,11 @@ const LIKELY: usize = 128;
 const NARROW_WIDTH: usize = 8;
 /// Columns that a basis has without a tolerance: so many for each triplet, and so many more.
 const DEPTH: (usize, usize) = (2, 56);
-/// The most columns that are kept, as a multiple of that: some matrices need more.
-const KEPT: usize = 2;
+/// The most columns that are kept: so many for each triplet, and so many more. To go on from the best of them takes no more products
+/// than to keep them all, and hardly more time.
+const KEPT: (usize, usize) = (4, 48);
+/// The same for a few triplets at least.
+const LEAST_KEPT: usize = 112;
 /// Blocks beyond the rank that a basis can hold at least: one to go on with, one to gain by.
 const LEAST_BLOCKS: usize = 2;
 
@@ -40,7 +43,7 @@ impl Sizes {
             rank => rank.div_ceil(TRIPLETS).next_multiple_of(WIDTH),
         };
         let width = width.min(side);
-        let wanted = options.basis.unwrap_or(KEPT * depth(options.rank, width));
+        let wanted = options.basis.unwrap_or((KEPT.0 * options.rank + KEPT.1).max(LEAST_KEPT));
         let started = options.start.as_ref().map_or(width, |_| options.rank.max(width));
         let least = options.rank + LEAST_BLOCKS * started;
         let kept = wanted.max(least).min(side);
@@ -48,9 +51,10 @@ impl Sizes {
         Self { width, kept, columns }
     }
 
-    /// How many of `columns` columns to start again with: the wanted ones, and half of the others.
+    /// How many of `columns` columns to start again with: half of them, which are found without the others, or the wanted ones and some
+    /// more.
     pub(super) fn restart(columns: usize, rank: usize) -> usize {
-        rank.min(columns) + columns.saturating_sub(rank) / 2
+        (columns / 2).max(rank.min(columns) + columns.saturating_sub(rank) / 4)
     }
 }
 

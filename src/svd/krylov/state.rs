@@ -34,12 +34,14 @@ struct BasisNumbers {
     /// What each block is called.
     names: Vec<String>,
     errors: Vec<f64>,
+    /// How many at the beginning others were reduced to.
+    best: usize,
 }
 
 impl BasisNumbers {
     fn of(basis: &Basis) -> Self {
         let (blocks, errors) = basis.parts();
-        Self { names: blocks.map(|(name, _)| name).collect(), errors: errors.to_vec() }
+        Self { names: blocks.map(|(name, _)| name).collect(), errors: errors.to_vec(), best: basis.best() }
     }
 
     /// The basis, from the first panels; `None` if there are too few.
@@ -47,7 +49,7 @@ impl BasisNumbers {
         let blocks =
             (self.names.len() <= panels.len()).then(|| panels.drain(..self.names.len()).collect::<Vec<_>>())?;
         let columns: usize = blocks.iter().map(Shard::cols).sum();
-        (columns == self.errors.len()).then(|| Basis::from_parts(self.names, blocks, self.errors))
+        (columns == self.errors.len()).then(|| Basis::from_parts(self.names, blocks, self.errors, self.best))
     }
 }
 
