@@ -5,6 +5,7 @@ use super::options::SvdError;
 use super::prepared::Prepared;
 use super::run::{Triplets, certified_by, with_signs};
 use super::subspace::{Projection, rotate};
+use super::wide::multiply_wide;
 use crate::engine::Session;
 use crate::kernel::factor::{FactorError, cholesky};
 use crate::kernel::small::{Eigen, small_product, symmetric_eigen};
@@ -23,7 +24,7 @@ pub(super) fn complete(
     let spanning = rotate(session, &right.iter().collect::<Vec<_>>(), &right_rotation, count)?;
     // Most of the memory of a run.
     drop(right);
-    let images = session.multiply(tall.plain, &spanning)?;
+    let images = multiply_wide(session, tall.plain, &spanning)?;
     let (of_vectors, of_images) = (session.gram(&spanning)?, session.gram(&images)?);
     let Within { singular_values, rotation } = Within::shared(session, &of_vectors, &of_images, count)?;
     let found = singular_values.len();
@@ -34,7 +35,7 @@ pub(super) fn complete(
     let right = rotate(session, &[&spanning], &rotation, found)?;
     drop(spanning);
     let (left, right) = with_signs(session, left, right, prepared.is_turned())?;
-    let back = session.multiply(tall.transposed, &left)?;
+    let back = multiply_wide(session, tall.transposed, &left)?;
     let squares = session.distance_squares(&back, &right, &singular_values)?;
     drop(back);
     let last = looks.last().map(|look| look.worst_residual);

@@ -4,6 +4,7 @@ use super::keep::Keep;
 use super::krylov::{self, Bases};
 use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
+use super::wide::columns_at_a_time;
 use crate::graph::Tiling;
 use crate::plan::cost::{Machine, Memory, bytes_of_leaves};
 use crate::plan::count::panel_bytes;
@@ -79,18 +80,25 @@ impl Prepared {
                 };
                 // Every worker decomposes the small matrix that they leave.
                 let small = SMALL_MATRICES * (basis * basis * size_of::<f64>() * machine.workers) as u64;
-                let products = [product(tall.plain, width, bases), product(tall.transposed, width, bases)];
-                (
-                    products.map(|product| Memory { panels: product.panels + small, ..product }),
-                    bases / processes + vectors,
-                    width,
-                )
+                let growing = [tall.plain, tall.transposed].map(|side| product(side, width, bases));
+                let growing = growing.map(|product| Memory { panels: product.panels + small, ..product });
+                // The vectors of one side are made of those of the other, and measured by them.
+                let measured = |side: usize, from: usize, to: usize| {
+                    let at_a_time = columns_at_a_time(from, options.rank);
+                    product(
+                        side,
+                        at_a_time,
+                        panel_bytes(from, options.rank - at_a_time) + panel_bytes(to, options.rank),
+                    )
+                };
+                let measuring = [measured(tall.plain, low, high), measured(tall.transposed, high, low)];
+                ([growing, measuring].concat(), bases / processes + vectors, width)
             }
             _ => {
                 // The basis that a block came from is still needed when it is multiplied.
                 let held = panel_bytes(high, columns);
                 let products = [product(tall.plain, columns, held), product(tall.transposed, columns, 0)];
-                (products, both(columns) / processes + vectors, columns)
+                (products.to_vec(), both(columns) / processes + vectors, columns)
             }
         };
         let product = products.into_iter().max_by_key(Memory::total).unwrap_or_default();

@@ -38,6 +38,7 @@ mod run;
 mod solve;
 mod subspace;
 mod warm;
+mod wide;
 
 pub use certificate::{Certificate, Look};
 pub use keep::Keep;

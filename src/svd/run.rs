@@ -13,6 +13,7 @@ use super::options::{Method, Options, SvdError};
 use super::prepared::{Near, Prepared};
 use super::subspace::{Projection, iterate, rotate};
 use super::warm::refine;
+use super::wide::multiply_wide;
 use crate::engine::checkpoint::{Answer, Journal};
 use crate::engine::{Cluster, Session, Shard, Watch, run};
 use crate::kernel::random;
@@ -291,7 +292,7 @@ fn certify(session: &mut Session<'_>, plain: usize, mut triplets: Triplets) -> R
     if triplets.singular_values.is_empty() {
         return Ok(triplets);
     }
-    let images = session.multiply(plain, &triplets.right)?;
+    let images = multiply_wide(session, plain, &triplets.right)?;
     triplets.operator_columns += triplets.singular_values.len();
     let squares = session.distance_squares(&images, &triplets.left, &triplets.singular_values)?;
     certified_by(session, &squares, triplets)
