@@ -53,6 +53,36 @@ fn rows_far_from_a_change_stay_in_place() {
     assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "whatever the number of workers");
 }
 
+/// Catches a part of the graph that no vector from before reaches, and that nothing looks for.
+#[test]
+fn what_appears_apart_from_all_the_rest_is_found() {
+    // Dense ones, so that they have the largest singular values; by the last the change is a large one.
+    let dense = |first: u32, nodes: u32| {
+        (0..4).fold(Edges::new(), |edges, seed| edges.into_iter().chain(community(first, nodes, 20 + seed)).collect())
+    };
+    for (walks, nodes) in [(4, 20), (10, 20), (10, 200)] {
+        for workers in 1..=3 {
+            let edges = community(0, 300, 1);
+            let mut options = options(8, Normalize::Symmetric);
+            options.walks = Walks::Window(walks);
+            // Every node has something of every other by this.
+            options.negative = 0.0;
+            let cluster = Cluster::threads(workers);
+            let mut follower = Follower::new(graph(300, &edges, false), false, options.clone(), cluster).unwrap();
+            follower.embed(Watch::default()).unwrap();
+            let new = dense(300, nodes);
+            let batch: Batch = new.keys().map(|&edge| (edge, Operation::Add(1.0))).collect();
+            follower.apply(300 + nodes as usize, &batch).unwrap();
+            let warm = follower.embed(Watch::default()).unwrap().singular_values.clone();
+            let all = edges.into_iter().chain(new).collect();
+            let cold = embed(&graph(300 + nodes as usize, &all, false), &options, cluster, Watch::default()).unwrap();
+            for (warm, cold) in warm.iter().zip(&cold.singular_values) {
+                assert!((warm - cold).abs() < 0.01 * cold, "{walks}, {nodes}, {workers}: {warm} and {cold}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_batch_that_cannot_be_applied_leaves_all_as_it_was() {
     let edges = community(0, 40, 5);

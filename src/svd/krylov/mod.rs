@@ -46,7 +46,7 @@ use check::Checks;
 use project::{Projected, Rotations};
 pub(super) use size::{Demand, demand};
 use size::{Sizes, depth};
-use split::Split;
+pub(super) use split::{Split, split_all};
 
 /// Grows the bases until the triplets are good enough, and leaves what rotates them into singular vectors.
 pub(super) fn grow(

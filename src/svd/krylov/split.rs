@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::options::SvdError;
-use super::care::Care;
+use super::care::{Bases, Care};
 use super::overlap::overlap;
 use crate::engine::{Session, Shard};
 use crate::kernel::factor::{UpperFactor, factor, scale_to_unit};
@@ -22,12 +22,12 @@ const DIVISIBLE_PIVOT: f64 = 1e-6;
 const MOST_PASSES: usize = 6;
 
 /// A block X in terms of others Y that it was made orthonormal to: `X = Y·within + fresh·upper`.
-pub(super) struct Split {
-    pub(super) fresh: Shard,
+pub(in crate::svd) struct Split {
+    pub(in crate::svd) fresh: Shard,
     /// Row after row: one row a column of the others; one column a column of X.
-    pub(super) within: Vec<f64>,
+    pub(in crate::svd) within: Vec<f64>,
     /// One row a column of `fresh`.
-    pub(super) upper: Vec<f64>,
+    pub(in crate::svd) upper: Vec<f64>,
     /// How far from orthonormal `fresh` is, about.
     pub(super) error: f64,
 }
@@ -113,6 +113,19 @@ pub(super) fn split(
     Ok(split)
 }
 
+/// The same for residuals down to a tolerance, where all the others were made so.
+pub(in crate::svd) fn split_all(
+    session: &mut Session<'_>,
+    blocks: &[Shard],
+    block: Shard,
+    most: usize,
+    tolerance: Option<f64>,
+) -> Result<Split, SvdError> {
+    let care = Care::for_tolerance(tolerance, Bases::Both);
+    let errors = vec![care.orthonormal; blocks.iter().map(Shard::cols).sum()];
+    split(session, blocks, &errors, 0..0, block, most, care)
+}
+
 /// How far from orthonormal the others are where the columns of a block lie within them.
 fn common_error(errors: &[f64], shared: &[f64], own: &[f64], order: usize) -> f64 {
     let mut sums = vec![0.0; order];
@@ -194,7 +207,6 @@ fn identity(size: usize) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::care::Bases;
     use super::*;
     use crate::engine::{Cluster, run};
     use crate::kernel::random::stream;

@@ -1,7 +1,6 @@
 //! A basis in blocks.
 
-use super::super::options::{Options, SvdError};
-use super::super::orthonormal::{Care, orthonormalize};
+use super::super::options::SvdError;
 use super::super::subspace::rotate;
 use crate::engine::{Session, Shard};
 
@@ -61,30 +60,5 @@ impl Blocks {
             products.extend(session.cross_gram(block, panel)?);
         }
         Ok(products)
-    }
-
-    /// What a block has that the basis lacks, as orthonormal columns: fewer where they depend on each other.
-    pub(super) fn beyond(
-        &self,
-        session: &mut Session<'_>,
-        mut block: Shard,
-        options: &Options,
-    ) -> Result<Shard, SvdError> {
-        // What the first pass leaves of the basis is rounding, unless next to nothing was left of the block.
-        for _ in 0..2 {
-            let columns = block.cols();
-            if columns > 0 && !self.blocks.is_empty() {
-                let sums = session.gram_against(&self.blocks, &block)?;
-                let shared = sums[..sums.len() - columns * columns].iter().map(|&entry| -entry as f32);
-                let own = (0..columns * columns).map(|entry| f32::from(u8::from(entry / columns == entry % columns)));
-                let panels: Vec<&Shard> = self.blocks.iter().chain([&block]).collect();
-                block = session.blocks_times_small(&panels, &shared.chain(own).collect::<Vec<_>>(), columns)?;
-            }
-            block = orthonormalize(session, block, options.orthonormalize, Care::Full)?.panel;
-            if self.blocks.is_empty() {
-                break;
-            }
-        }
-        Ok(block)
     }
 }

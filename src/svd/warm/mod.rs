@@ -18,7 +18,7 @@ mod state;
 mod table;
 
 use super::certificate;
-use super::krylov::grow;
+use super::krylov::{Split, grow, split_all};
 use super::options::{Options, SvdError};
 use super::orthonormal::{Care, orthonormalize};
 use super::prepared::{Prepared, Rough};
@@ -261,7 +261,8 @@ impl<'a> Refining<'a> {
         let small: Vec<f32> = spread.first(count).iter().map(|&entry| entry as f32).collect();
         let block = session.times_small(&images, &small, count)?;
         drop(images);
-        let block = self.left.beyond(session, block, self.options)?;
+        let Split { fresh: block, .. } =
+            split_all(session, self.left.shards(), block, self.matrix.columns - known, self.options.tolerance)?;
         if block.cols() == 0 {
             return Ok(false);
         }
@@ -275,12 +276,13 @@ impl<'a> Refining<'a> {
     /// Adds columns to U, and to V what it lacks of their images.
     fn push(&mut self, session: &mut Session<'_>, block: Shard, images: Shard) -> Result<(), SvdError> {
         self.products += 1;
-        let fresh = self.right.beyond(session, images.clone(), self.options)?;
+        let (width, room) = (images.cols(), self.matrix.columns - self.right.columns());
+        let Split { fresh, within, upper, .. } =
+            split_all(session, self.right.shards(), images, room, self.options.tolerance)?;
         self.along.push(session, &block, &fresh)?;
         self.right.push(format!("right-{}", self.products), fresh);
         self.left.push(format!("left-{}", self.products), block);
-        let products = self.right.products(session, &images)?;
-        self.table.push(&products, images.cols());
+        self.table.push(&[within, upper].concat(), width);
         Ok(())
     }
 
