@@ -314,7 +314,7 @@ pub(super) const BASIS: Key = Key {
     about: "the most columns that \"krylov\" keeps on each side before it goes on from the best of them; at least the rank and \
             two blocks",
     accepts: "a whole number from 1 to 4294967295",
-    default: || Some("4 · rank + 48, at least 112".to_owned()),
+    default: || Some("4 · rank + 48; 64 more for up to 32,768 nodes".to_owned()),
 };
 pub(super) const ORTHONORMALIZE: Key = Key {
     path: "embedding.orthonormalize",

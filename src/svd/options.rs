@@ -27,7 +27,7 @@ pub struct Options {
     /// Stop as soon as every wanted residual, relative to its own singular value, is below this.
     pub tolerance: Option<f64>,
     /// The most columns of a basis that [`Method::Krylov`] keeps on each side, at least the rank and two blocks; beyond, it goes
-    /// on from the best of them. `None` means 4·rank + 48, and at least 112.
+    /// on from the best of them. `None` means 4·rank + 48, and 64 more where the short side of the matrix is at most 32,768.
     pub basis: Option<usize>,
     /// Names the random start.
     pub seed: u64,

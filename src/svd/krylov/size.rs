@@ -14,11 +14,12 @@ const LIKELY: usize = 128;
 const NARROW_WIDTH: usize = 8;
 /// Columns that a basis has without a tolerance: so many for each triplet, and so many more.
 const DEPTH: (usize, usize) = (2, 56);
-/// The most columns that are kept: so many for each triplet, and so many more. To go on from the best of them takes no more products
-/// than to keep them all, and hardly more time.
+/// The most columns that are kept: so many for each triplet, and so many more. On a large matrix it takes no more products to go on from the
+/// best of them than to keep them all, and hardly more time.
 const KEPT: (usize, usize) = (4, 48);
-/// The same for a few triplets at least.
-const LEAST_KEPT: usize = 112;
+/// How many more of a small matrix, of which a basis takes little memory, and up to how many rows it is small.
+const KEPT_OF_SMALL: usize = 64;
+const SMALL: usize = 1 << 15;
 /// Blocks beyond the rank that a basis can hold at least: one to go on with, one to gain by.
 const LEAST_BLOCKS: usize = 2;
 
@@ -43,7 +44,8 @@ impl Sizes {
             rank => rank.div_ceil(TRIPLETS).next_multiple_of(WIDTH),
         };
         let width = width.min(side);
-        let wanted = options.basis.unwrap_or((KEPT.0 * options.rank + KEPT.1).max(LEAST_KEPT));
+        let more = if side <= SMALL { KEPT_OF_SMALL } else { 0 };
+        let wanted = options.basis.unwrap_or((KEPT.0 * options.rank + KEPT.1 + more).max(depth(options.rank, width)));
         let started = options.start.as_ref().map_or(width, |_| options.rank.max(width));
         let least = options.rank + LEAST_BLOCKS * started;
         let kept = wanted.max(least).min(side);
