@@ -140,9 +140,8 @@ mod tests {
                 for (widths, cols) in
                     [([16, 16, 16], 40), ([24, 3, 8], 35), ([9, 0, 5], 12), ([4, 16, 1], 5), ([7, 7, 7], 7)]
                 {
-                    let mut drawn =
-                        (0..).map(|seed| session.random_normal(3001, widths[seed % 3], seed as u64, stream::SYNTHETIC));
-                    let blocks: Vec<Shard> = drawn.by_ref().take(3).collect::<Result<_, _>>()?;
+                    let mut draw = |(seed, cols)| session.random_normal(3001, cols, seed, stream::SYNTHETIC);
+                    let blocks: Vec<Shard> = (0..).zip(widths).map(&mut draw).collect::<Result<_, _>>()?;
                     let depth: usize = widths.iter().sum();
                     let small: Vec<f32> = (0..depth * cols).map(|entry| (entry * 7 % 11) as f32 - 5.0).collect();
                     let expected = session.blocks_times_small(&blocks.iter().collect::<Vec<_>>(), &small, cols)?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::certificate::Certificate;
 use super::keep::{Keep, Kept};
 use super::options::{Options, SvdError};
+use super::wide::multiply_wide;
 use crate::engine::{Session, Shard};
 use crate::kernel::Mask;
 use crate::kernel::factor::FactorError;
@@ -218,7 +219,7 @@ pub(super) fn other_side(
     vectors: &Shard,
     singular_values: &[f64],
 ) -> Result<Shard, SvdError> {
-    let images = session.multiply(program, vectors)?;
+    let images = multiply_wide(session, program, vectors)?;
     let inverse: Vec<f32> = singular_values.iter().map(|value| value.recip() as f32).collect();
     scaled(session, &images, &inverse)
 }

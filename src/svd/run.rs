@@ -241,7 +241,7 @@ fn of_spectrum(session: &mut Session<'_>, prepared: &Prepared, spectrum: Spectru
     let right = session.panel_from(&vectors, rank, seed, stream)?;
     let left = gram::other_side(session, tall.plain, &right, &singular_values)?;
     let (left, right) = with_signs(session, left, right, prepared.is_turned())?;
-    let images = session.multiply(tall.transposed, &left)?;
+    let images = multiply_wide(session, tall.transposed, &left)?;
     let squares = session.distance_squares(&images, &right, &singular_values)?;
     let certificate = Certificate::new(&squares, &singular_values);
     let operator_columns = tall.columns + 2 * rank;
