@@ -86,7 +86,7 @@ impl Solo {
             layouts: Layouts::new([&**program], 1),
             pool: context.pool.clone(),
             scratch: RefCell::default(),
-            ladders: RefCell::default(),
+            ladders: context.ladders.clone(),
             dense_scratch: RefCell::default(),
             joined: RefCell::default(),
             seconds: RefCell::default(),

@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
             layouts,
             pool: Rc::default(),
             scratch: RefCell::default(),
-            ladders: RefCell::default(),
+            ladders: Rc::default(),
             dense_scratch: RefCell::default(),
             joined: RefCell::default(),
             seconds: RefCell::default(),

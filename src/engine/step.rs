@@ -26,7 +26,7 @@ pub(super) struct Context {
     pub(super) layouts: Layouts,
     pub(super) pool: Rc<RefCell<Pool>>,
     pub(super) scratch: RefCell<Scratch>,
-    pub(super) ladders: RefCell<Ladders>,
+    pub(super) ladders: Rc<RefCell<Ladders>>,
     pub(super) dense_scratch: RefCell<gemm::Scratch>,
     /// A panel that several workers have parts of.
     pub(super) joined: RefCell<Buffer>,

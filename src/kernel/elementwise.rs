@@ -15,11 +15,19 @@ pub struct Term<'a> {
     pub panel: Panel<'a>,
 }
 
+impl Term<'_> {
+    /// The factor of a row.
+    #[inline(always)]
+    fn factor(&self, row: usize) -> f32 {
+        self.coefficient * self.diagonal.map_or(1.0, |diagonal| diagonal[row])
+    }
+}
+
 /// `out` = the sum of the terms, in their order; zero without terms.
 ///
 /// # Panics
 /// If a term has another shape than `out`.
-pub fn combine(terms: &[Term], mut out: PanelMut) {
+pub fn combine(terms: &[Term], out: PanelMut) {
     for term in terms {
         assert_eq!(
             (term.panel.rows(), term.panel.cols()),
@@ -28,35 +36,56 @@ pub fn combine(terms: &[Term], mut out: PanelMut) {
         );
         assert!(term.diagonal.is_none_or(|d| d.len() == out.rows()), "one factor a row");
     }
-    let Some((first, others)) = terms.split_first() else {
-        out.data_mut().fill(0.0);
-        return;
-    };
-    faster!(combine_rows(first: &Term, others: &[Term], out: PanelMut));
+    faster!(combine_rows(terms: &[Term], out: PanelMut));
 }
 
 #[inline(always)]
-fn combine_rows(first: &Term, others: &[Term], mut out: PanelMut) {
-    let (rows, stride) = (out.rows(), out.stride());
-    let factor = |term: &Term, row: usize| term.coefficient * term.diagonal.map_or(1.0, |d| d[row]);
-    let mut factors = vec![0.0; others.len()];
-    for i in 0..rows {
-        let scale = factor(first, i);
-        factors.iter_mut().zip(others).for_each(|(scale, term)| *scale = factor(term, i));
-        // Sums are made where they cost nothing, and written once: an entry that is written and soon read again waits.
-        let to = &mut out.data_mut()[i * stride..(i + 1) * stride];
-        for (block, to) in to.chunks_exact_mut(LANES).enumerate() {
-            let place = i * stride + block * LANES;
-            let of_term = |term: &Term| -> [f32; LANES] {
-                term.panel.data()[place..place + LANES].try_into().expect("a block of a row")
-            };
-            let mut sums = of_term(first).map(|entry| scale * entry);
-            for (scale, term) in factors.iter().zip(others) {
-                sums.iter_mut().zip(of_term(term)).for_each(|(sum, entry)| *sum += scale * entry);
-            }
-            to.copy_from_slice(&sums);
+fn combine_rows(terms: &[Term], mut out: PanelMut) {
+    match *terms {
+        [] => out.data_mut().fill(0.0),
+        [a] => add_up([a], out),
+        [a, b] => add_up([a, b], out),
+        [a, b, c] => add_up([a, b, c], out),
+        [a, b, c, ref others @ ..] => {
+            add_up([a, b, c], out.reborrow());
+            others.iter().for_each(|&term| scale_rows(1.0, None, Some(term), out.reborrow()));
         }
     }
+}
+
+/// The sum of so many terms. How many there are is known beforehand: else to find it out at every row takes most of the time.
+#[inline(always)]
+fn add_up<const TERMS: usize>(terms: [Term; TERMS], mut out: PanelMut) {
+    let parts = out.stride() / LANES;
+    let to = out.data_mut().as_chunks_mut::<LANES>().0;
+    let panels = terms.map(|term| &lanes(term.panel.data())[..to.len()]);
+    for (row, to) in to.chunks_exact_mut(parts.max(1)).enumerate() {
+        let factors = terms.map(|term| term.factor(row));
+        for (part, to) in to.iter_mut().enumerate() {
+            let at = row * parts + part;
+            let first = scaled(factors[0], &panels[0][at]);
+            *to = (1..TERMS).fold(first, |sum, term| plus(sum, scaled(factors[term], &panels[term][at])));
+        }
+    }
+}
+
+/// A row, or a part of it, that fits a register.
+type Lanes = [f32; LANES];
+
+/// The rows of a panel, each in as many parts as its columns need.
+#[inline(always)]
+fn lanes(panel: &[f32]) -> &[Lanes] {
+    panel.as_chunks().0
+}
+
+#[inline(always)]
+fn scaled(factor: f32, lanes: &Lanes) -> Lanes {
+    lanes.map(|entry| factor * entry)
+}
+
+#[inline(always)]
+fn plus(one: Lanes, other: Lanes) -> Lanes {
+    std::array::from_fn(|lane| one[lane] + other[lane])
 }
 
 /// `out` = `alpha · diag(left) · out` plus the added term.
@@ -72,17 +101,18 @@ pub fn scale_and_add(alpha: f32, left: Option<&[f32]>, add: Option<Term>, out: P
 
 #[inline(always)]
 fn scale_rows(alpha: f32, left: Option<&[f32]>, add: Option<Term>, mut out: PanelMut) {
-    let (rows, stride) = (out.rows(), out.stride());
-    for i in 0..rows {
-        let factor = alpha * left.map_or(1.0, |left| left[i]);
-        let to = &mut out.data_mut()[i * stride..(i + 1) * stride];
-        match add {
-            None => to.iter_mut().for_each(|t| *t *= factor),
-            Some(Term { coefficient, diagonal, panel }) => {
-                let scale = coefficient * diagonal.map_or(1.0, |d| d[i]);
-                let from = &panel.data()[i * stride..(i + 1) * stride];
-                to.iter_mut().zip(from).for_each(|(t, f)| *t = factor * *t + scale * f);
+    let parts = out.stride() / LANES;
+    let from = add.map(|add| lanes(add.panel.data()));
+    for (row, to) in out.data_mut().as_chunks_mut::<LANES>().0.chunks_exact_mut(parts.max(1)).enumerate() {
+        let factor = alpha * left.map_or(1.0, |left| left[row]);
+        match (add, from) {
+            (Some(add), Some(from)) => {
+                let scale = add.factor(row);
+                for (to, from) in to.iter_mut().zip(&from[row * parts..]) {
+                    *to = plus(scaled(factor, to), scaled(scale, from));
+                }
             }
+            _ => to.iter_mut().for_each(|to| *to = scaled(factor, to)),
         }
     }
 }
@@ -101,16 +131,19 @@ pub fn repeat_and_add(row: &[f32], alpha: f32, left: Option<&[f32]>, add: Option
 
 #[inline(always)]
 fn repeat_rows(row: &[f32], alpha: f32, left: Option<&[f32]>, add: Option<Term>, mut out: PanelMut) {
-    let stride = out.stride().max(1);
-    for (i, to) in out.data_mut().chunks_exact_mut(stride).enumerate() {
-        let factor = alpha * left.map_or(1.0, |left| left[i]);
-        match add {
-            None => to.iter_mut().zip(row).for_each(|(t, r)| *t = factor * r),
-            Some(Term { coefficient, diagonal, panel }) => {
-                let scale = coefficient * diagonal.map_or(1.0, |d| d[i]);
-                let from = &panel.data()[i * stride..(i + 1) * stride];
-                to.iter_mut().zip(row).zip(from).for_each(|((t, r), f)| *t = factor * r + scale * f);
+    let repeated = lanes(row);
+    let parts = repeated.len();
+    let from = add.map(|add| lanes(add.panel.data()));
+    for (row, to) in out.data_mut().as_chunks_mut::<LANES>().0.chunks_exact_mut(parts.max(1)).enumerate() {
+        let factor = alpha * left.map_or(1.0, |left| left[row]);
+        match (add, from) {
+            (Some(add), Some(from)) => {
+                let scale = add.factor(row);
+                for ((to, repeated), from) in to.iter_mut().zip(repeated).zip(&from[row * parts..]) {
+                    *to = plus(scaled(factor, repeated), scaled(scale, from));
+                }
             }
+            _ => to.iter_mut().zip(repeated).for_each(|(to, repeated)| *to = scaled(factor, repeated)),
         }
     }
 }

@@ -48,8 +48,7 @@ impl Ladder {
             }
             first += cell.height();
         }
-        let mut order: Vec<u16> = (0..height).map(|row| row as u16).collect();
-        order.sort_by_key(|&row| runs[usize::from(row)].0);
+        let order = by_count(runs.iter().map(|&(count, ..)| count));
         let cells: Vec<Cell<'a>> = cells.collect();
         let mut ladder =
             Ladder { width, rungs: Vec::new(), order, columns: Vec::with_capacity(nonzeros), values: vec![] };
@@ -132,6 +131,23 @@ impl Ladder {
     pub(super) fn values(&self) -> &[f32] {
         &self.values
     }
+}
+
+/// The rows in the order of their counts; of equal ones, in their own.
+fn by_count(counts: impl Iterator<Item = u16> + Clone) -> Vec<u16> {
+    // How many rows have fewer entries; then where the next row of a count goes.
+    let mut places = vec![0; counts.clone().max().map_or(0, usize::from) + 2];
+    counts.clone().for_each(|count| places[usize::from(count) + 1] += 1);
+    for count in 1..places.len() {
+        places[count] += places[count - 1];
+    }
+    let mut order = vec![0; places.last().copied().unwrap_or_default()];
+    for (row, count) in counts.enumerate() {
+        let place = &mut places[usize::from(count)];
+        order[*place] = row as u16;
+        *place += 1;
+    }
+    order
 }
 
 /// A checked call.
