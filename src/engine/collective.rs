@@ -20,7 +20,7 @@ use super::shard::{Pool, Shard};
 use super::step::Context;
 use super::trace;
 use super::tree::Tree;
-use crate::kernel::panel::stride;
+use crate::kernel::panel::{copy_row, stride};
 
 /// About how many bytes of a block travel at once.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -70,7 +70,7 @@ pub(super) fn exchange_columns<'scope>(
             for (first, shard) in parts.iter().filter(|(_, shard)| shard.cols() > 0) {
                 let from = stride(shard.cols());
                 let rows = shard.panel_of(own.clone()).data().chunks_exact(from);
-                out.chunks_exact_mut(to).zip(rows).for_each(|(to, row)| to[*first..first + from].copy_from_slice(row));
+                out.chunks_exact_mut(to).zip(rows).for_each(|(to, row)| copy_row(&mut to[*first..first + from], row));
             }
             Ok(())
         })?;

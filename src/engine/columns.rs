@@ -6,7 +6,7 @@
 //! A column goes through the same kernels, tile by tile, and its sums along the same tree, so the bits are those of the
 //! product by rows.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -20,13 +20,14 @@ use super::compile::{Flow, flow};
 use super::error::EngineError;
 use super::operator::local;
 use super::parcel::{Block, Partial, Payload, Reduced, Whole};
+use super::settled::Settled;
 use super::shard::Shard;
 use super::step::{Access, Context, compute, reads};
 use super::trace;
 use super::tree::Tree;
-use crate::kernel::LANES;
 use crate::kernel::elementwise::all_finite;
-use crate::kernel::panel::stride;
+use crate::kernel::panel::{copy_row, stride};
+use crate::kernel::{LANES, Simd};
 use crate::plan::{Action, Layouts, Program, Value};
 
 /// Numbers that the largest sparse product picks, up to which a worker takes whole columns: beyond, to go over the entries of
@@ -37,13 +38,21 @@ const MOST_BYTES: usize = 2 << 20;
 
 /// A program for a worker alone.
 pub(super) struct Solo {
-    program: Arc<Program>,
     /// Beside each step of the program.
     turns: Vec<Turn>,
     /// Of the largest product.
     nonzeros: usize,
     /// The most rows of a value.
     rows: usize,
+    /// For panels as they come.
+    plain: Setting,
+    /// For panels in the order of the ladder of its matrix, if there is one; once somebody asked for it.
+    settled: OnceCell<Option<Setting>>,
+}
+
+/// A program, and what its steps share.
+struct Setting {
+    program: Arc<Program>,
     context: Context,
 }
 
@@ -79,19 +88,30 @@ impl Solo {
             Turn { name, reads, done: done(position).collect() }
         };
         let turns = reads.into_iter().enumerate().map(turn).collect();
-        let context = Context {
-            worker: 0,
-            is_first: true,
-            travel: context.travel,
-            layouts: Layouts::new([&**program], 1),
-            pool: context.pool.clone(),
-            scratch: RefCell::default(),
-            ladders: context.ladders.clone(),
-            dense_scratch: RefCell::default(),
-            joined: RefCell::default(),
-            seconds: RefCell::default(),
+        let context = context.alone(Layouts::new([&**program], 1), None);
+        let plain = Setting { program: program.clone(), context };
+        Some(Self { turns, nonzeros, rows, plain, settled: OnceCell::new() })
+    }
+
+    /// The program for panels of so many columns in the order of a ladder, where that pays: rows of a whole cache line are picked as
+    /// quickly one by one.
+    fn settled(&self, cols: usize) -> Option<&Setting> {
+        if cols > LANES {
+            return None;
+        }
+        let Setting { program, context } = &self.plain;
+        let find = || {
+            let matrix = program.steps().iter().find_map(|step| match &step.action {
+                Action::Sparse { matrix, .. } => Some(matrix),
+                _ => None,
+            })?;
+            let tiles = context.layouts.get(matrix.rows()).tiles(0);
+            let settled = context.ladders.borrow_mut().settled(matrix, &tiles)?;
+            let program = Arc::new(settled.program(program)?);
+            Some(Setting { program, context: context.alone(context.layouts.clone(), Some(settled)) })
         };
-        Some(Self { program: program.clone(), turns, nonzeros, rows, context })
+        let setting = self.settled.get_or_init(find).as_ref()?;
+        setting.order().filter(|settled| settled.ladder().takes(Simd::best(), cols)).map(|_| setting)
     }
 
     /// Whether so many workers had better multiply a panel of so many columns by columns.
@@ -103,18 +123,18 @@ impl Solo {
     }
 
     /// The product, all rows of it.
-    pub(super) fn multiply(&self, input: Shard) -> Result<Shard, EngineError> {
+    fn multiply(&self, Setting { program, context }: &Setting, input: Shard) -> Result<Shard, EngineError> {
         let mut values: BTreeMap<Value, Payload> = BTreeMap::from([(Value::INPUT, Payload::Shard(input))]);
-        for (position, (step, Turn { name, reads, done })) in self.program.steps().iter().zip(&self.turns).enumerate() {
+        for (position, (step, Turn { name, reads, done })) in program.steps().iter().zip(&self.turns).enumerate() {
             let inputs: Vec<Payload> = reads.iter().map(|(value, access)| seen(&values[value], *access)).collect();
-            let made = match trace::part(name, || compute(step, reads, &inputs, &self.context))? {
+            let made = match trace::part(name, || compute(step, reads, &inputs, context))? {
                 Payload::Partial(partial) => reduced(&partial),
                 made => made,
             };
             values.insert(Value(position + 1), made);
             done.iter().for_each(|value| drop(values.remove(value)));
         }
-        let output = self.program.output();
+        let output = program.output();
         match values.remove(&output) {
             Some(Payload::Shard(shard)) if all_finite(shard.panel().data()) => Ok(shard),
             _ => {
@@ -123,17 +143,36 @@ impl Solo {
             }
         }
     }
+}
 
-    /// The columns of a worker, all rows of them.
+impl Setting {
+    /// The order of its panels, where it is another one.
+    fn order(&self) -> Option<&Rc<Settled>> {
+        self.context.settled.as_ref()
+    }
+
+    /// Some columns of a panel, all rows of them, in the order of its panels.
     fn columns_of(&self, whole: &Whole, columns: Range<usize>) -> Result<Shard, EngineError> {
         let from = stride(whole.cols);
-        self.context.shard(whole.total_rows, columns.len(), |_, out| {
-            let to = stride(columns.len());
+        let (cols, width) = (columns.len(), stride(columns.len()));
+        self.context.shard(whole.total_rows, cols, |_, out| {
             let rows = whole.blocks.iter().filter(|block| block.rows > 0);
             let rows = rows.flat_map(|block| block.numbers().chunks_exact(from.max(1)));
-            for (to, row) in out.chunks_exact_mut(to.max(1)).zip(rows) {
-                to.copy_from_slice(&row[columns.start..columns.start + to.len()]);
+            let rows = rows.map(|row| &row[columns.start..columns.start + width]);
+            match self.order() {
+                Some(settled) => settled.settle(cols, rows, out),
+                None => out.chunks_exact_mut(width.max(1)).zip(rows).for_each(|(to, row)| copy_row(to, row)),
             }
+            Ok(())
+        })
+    }
+
+    /// A panel in the order in which panels come.
+    fn unsettled(&self, shard: Shard) -> Result<Shard, EngineError> {
+        let Some(settled) = self.order() else { return Ok(shard) };
+        let rows = shard.total_rows();
+        self.context.shard(rows, shard.cols(), |_, out| {
+            settled.unsettle(shard.cols(), shard.panel().data(), 0..rows, out);
             Ok(())
         })
     }
@@ -165,9 +204,26 @@ fn columns_of(worker: usize, workers: usize, cols: usize) -> Range<usize> {
     start(worker)..start(worker + 1)
 }
 
+/// The programs as they multiply so many columns, one after the other: in one order, or as these come.
+fn settings(solos: &[Rc<Solo>], cols: usize) -> Vec<&Setting> {
+    let settled: Option<Vec<&Setting>> = solos.iter().map(|solo| solo.settled(cols)).collect();
+    let order = |setting: &Setting| setting.order().map(Rc::as_ptr);
+    let is_one = |settled: &Vec<&Setting>| settled.windows(2).all(|pair| order(pair[0]) == order(pair[1]));
+    settled.filter(is_one).unwrap_or_else(|| solos.iter().map(|solo| &solo.plain).collect())
+}
+
 /// What programs make of columns, one after the other: all rows of it.
 pub(super) fn through(solos: &[Rc<Solo>], columns: Shard) -> Result<Shard, EngineError> {
-    solos.iter().try_fold(columns, |columns, solo| solo.multiply(columns))
+    solos.iter().try_fold(columns, |columns, solo| solo.multiply(&solo.plain, columns))
+}
+
+/// The same of some columns of a panel.
+fn through_some(solos: &[Rc<Solo>], whole: &Whole, columns: Range<usize>) -> Result<Shard, EngineError> {
+    let settings = settings(solos, columns.len());
+    let first = settings[0];
+    let input = first.columns_of(whole, columns)?;
+    let made = solos.iter().zip(&settings).try_fold(input, |columns, (solo, setting)| solo.multiply(setting, columns));
+    first.unsettled(made?)
 }
 
 /// Builds the dataflow that takes columns through the programs of these numbers, one after the other.
@@ -180,12 +236,13 @@ pub(super) fn columns_flow(
     flow(worker, "columns", |scope: Scope<'_, u64>, input| {
         let (own, workers) = (scope.index(), scope.peers());
         let whole = all_gather(scope, "columns", &input, context.travel, &context.pool);
+        let pool = context.pool.clone();
         let made = local(scope, &format!("programs {numbers:?} by columns"), &[whole], move |payloads| {
             let Payload::Whole(whole) = &payloads[0] else { unreachable!("a panel was gathered") };
             let columns = columns_of(own, workers, whole.cols);
-            let (first, outer) = (columns.start, &solos[0]);
-            let shard = through(&solos, outer.columns_of(whole, columns)?)?;
-            outer.context.pool.borrow_mut().read_elsewhere(shard.buffer());
+            let first = columns.start;
+            let shard = through_some(&solos, whole, columns)?;
+            pool.borrow_mut().read_elsewhere(shard.buffer());
             Ok(Payload::Columns(first, shard))
         });
         exchange_columns(scope, &made, context)
@@ -217,8 +274,15 @@ mod tests {
     /// The bits of the product by rows, for every number of workers and columns.
     #[test]
     fn a_product_by_columns_is_the_product_by_rows() {
-        let pairs = (0..700u32).flat_map(|i| [(i, (i * 7 + 1) % 700), (i, (i * i) % 700), (i, i / 2)]).collect();
-        let a = Matrix::sparse("A", Arc::new(Sparse::from_triplets(700, 700, pairs, None).unwrap()));
+        let pairs: Vec<(u32, u32)> =
+            (0..700u32).flat_map(|i| [(i, (i * 7 + 1) % 700), (i, (i * i) % 700), (i, i / 2)]).collect();
+        check(Sparse::from_triplets(700, 700, pairs.clone(), None).unwrap());
+        // Both programs multiply by the same matrix, so that panels have their rows in its order.
+        check(Sparse::symmetric_from_pairs(700, pairs, None).unwrap());
+    }
+
+    fn check(a: Sparse) {
+        let a = Matrix::sparse("A", Arc::new(a));
         let diagonal = Matrix::diagonal("D", (0..700).map(|i| 1.0 + i as f32 / 700.0).collect()).unwrap();
         let walks = diagonal.try_multiply(&(&a * 0.3).polynomial(&[0.0, 0.5, 0.3, 0.2])).unwrap();
         let m = walks - (Matrix::ones(700, 700) - &a) * 0.02;
@@ -228,7 +292,7 @@ mod tests {
                 [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(&m, side))).into();
             let made = run(Cluster::threads(workers), programs, move |session| {
                 let mut wholes = Vec::new();
-                for cols in [24, 29, 40] {
+                for cols in [16, 24, 29, 40] {
                     for program in [0, 1] {
                         let x = session.random_normal(700, cols, 3, stream::SYNTHETIC)?;
                         let (rows, columns) =

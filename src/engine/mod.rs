@@ -45,6 +45,7 @@ mod place;
 mod rates;
 mod selective;
 mod session;
+mod settled;
 mod shard;
 mod spread;
 mod step;

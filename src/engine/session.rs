@@ -83,6 +83,7 @@ impl<'a> Session<'a> {
             pool: Rc::default(),
             scratch: RefCell::default(),
             ladders: Rc::default(),
+            settled: None,
             dense_scratch: RefCell::default(),
             joined: RefCell::default(),
             seconds: RefCell::default(),

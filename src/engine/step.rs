@@ -9,6 +9,7 @@ use super::error::EngineError;
 use super::ladders::Ladders;
 use super::multiply::{Add, Rows, Scaling, Scratch, multiply_tiles};
 use super::parcel::{Partial, Payload, Reduced, Whole};
+use super::settled::Settled;
 use super::shard::{Pool, Shard};
 use super::stored::{load, stored_rows};
 use super::tree::{Combine, Tree};
@@ -27,6 +28,8 @@ pub(super) struct Context {
     pub(super) pool: Rc<RefCell<Pool>>,
     pub(super) scratch: RefCell<Scratch>,
     pub(super) ladders: Rc<RefCell<Ladders>>,
+    /// The order of the rows of all panels, where it is another one.
+    pub(super) settled: Option<Rc<Settled>>,
     pub(super) dense_scratch: RefCell<gemm::Scratch>,
     /// A panel that several workers have parts of.
     pub(super) joined: RefCell<Buffer>,
@@ -35,6 +38,23 @@ pub(super) struct Context {
 }
 
 impl Context {
+    /// The same for panels of which a worker has all rows, in the order of a ladder if one is given.
+    pub(super) fn alone(&self, layouts: Layouts, settled: Option<Rc<Settled>>) -> Self {
+        Self {
+            worker: 0,
+            is_first: true,
+            travel: self.travel,
+            layouts,
+            pool: self.pool.clone(),
+            scratch: RefCell::default(),
+            ladders: self.ladders.clone(),
+            settled,
+            dense_scratch: RefCell::default(),
+            joined: RefCell::default(),
+            seconds: RefCell::default(),
+        }
+    }
+
     /// Makes this worker's shard of a panel, tile after tile.
     pub(super) fn shard_by_tiles(
         &self,
@@ -175,7 +195,10 @@ pub(super) fn compute(
                     diagonal: values(&add.diagonal),
                     panel: inputs.shard(add.value).panel().data(),
                 });
-                let ladder = context.ladders.borrow_mut().find(matrix, &tiles, x.cols);
+                let ladder = match &context.settled {
+                    Some(settled) => Some(settled.ladder().clone()),
+                    None => context.ladders.borrow_mut().find(matrix, &tiles, x.cols),
+                };
                 match ladder {
                     Some(ladder) => {
                         let (rows, joined) = (x.rows(), &mut *context.joined.borrow_mut());
@@ -228,9 +251,19 @@ pub(super) fn compute(
         }
         Action::ColumnSums { input } => {
             let x = inputs.shard(*input);
-            let partial = context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
-                columns::column_sums(x.panel_of(rows), sums);
-            });
+            let partial = match &context.settled {
+                None => context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
+                    columns::column_sums(x.panel_of(rows), sums);
+                }),
+                Some(settled) => {
+                    let tile = &mut *context.joined.borrow_mut();
+                    context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
+                        tile.resize(rows.len() * stride(x.cols()));
+                        settled.unsettle(x.cols(), x.panel().data(), rows.clone(), tile);
+                        columns::column_sums(Panel::new(rows.len(), x.cols(), tile), sums);
+                    })
+                }
+            };
             return Ok(Payload::Partial(partial.into()));
         }
         Action::Spread { input, epilogue } => {

@@ -287,7 +287,7 @@ fn at_least(pivot: f64, least: f64) -> f64 {
 }
 
 /// Numbers without a pattern, about as large as each other.
-fn start(row: usize, place: usize) -> f64 {
+pub(super) fn start(row: usize, place: usize) -> f64 {
     let mixed = (row as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add((place as u64) << 40);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     0.5 + (mixed >> 11) as f64 / (1u64 << 53) as f64
@@ -303,7 +303,7 @@ fn subtract(vector: &mut [f64], other: &[f64]) {
 
 /// Makes it a vector of length 1, and tells how long it was; `None` if nothing is left of it.
 #[inline(always)]
-fn scale(vector: &mut [f64]) -> Option<f64> {
+pub(super) fn scale(vector: &mut [f64]) -> Option<f64> {
     let largest = vector.iter().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
     if !(largest > 0.0 && largest.is_finite()) {
         return None;

@@ -16,12 +16,14 @@
 //! | [`dropout`] | entries zeroed at random |
 //! | [`elementwise`] | linear combinations with diagonals, softmax, finiteness |
 //! | [`factor`], [`small`] | Cholesky that drops, triangular inverse, Householder R, small SVD |
+//! | [`largest`], [`banded`] | some of the eigenvalues of a small symmetric matrix; one of them, where its entries are near the diagonal |
 //! | [`random`] | counter-based random numbers |
 //!
 //! This is the only room with `unsafe` and SIMD: AVX-512, AVX2 and FMA are looked for at run time, and a portable path gives
 //! the same answer within rounding.
 
 pub mod array;
+pub mod banded;
 pub mod buffer;
 pub mod columns;
 pub mod dropout;

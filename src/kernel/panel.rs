@@ -144,6 +144,19 @@ impl<'a> PanelMut<'a> {
     }
 }
 
+/// Copies a row, or whole lane groups of it: those of few columns without asking how long it is.
+///
+/// # Panics
+/// If one is longer than the other.
+#[inline]
+pub fn copy_row(to: &mut [f32], from: &[f32]) {
+    match (to.as_chunks_mut::<LANES>(), from.as_chunks::<LANES>()) {
+        (([to], []), ([from], [])) => *to = *from,
+        (([to, other], []), ([from, next], [])) => (*to, *other) = (*from, *next),
+        _ => to.copy_from_slice(from),
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -322,6 +322,20 @@ impl Action {
         right.into_iter().chain(left).chain(of_terms).collect()
     }
 
+    /// Replaces the diagonals.
+    fn replace_diagonals(&mut self, other: impl Fn(&Diagonal) -> Diagonal) {
+        let replace = |diagonal: &mut Option<Diagonal>| *diagonal = diagonal.as_ref().map(&other);
+        match self {
+            Action::Sparse { right, .. } => replace(right),
+            Action::Combine { terms, .. } => terms.iter_mut().for_each(|term| replace(&mut term.diagonal)),
+            _ => {}
+        }
+        if let Some(Epilogue { left, add, .. }) = self.epilogue_mut() {
+            replace(left);
+            add.iter_mut().for_each(|add| replace(&mut add.diagonal));
+        }
+    }
+
     pub(super) fn epilogue_mut(&mut self) -> Option<&mut Epilogue> {
         match self {
             Action::Sparse { epilogue, .. }
@@ -399,6 +413,13 @@ impl Program {
     /// The value that is the answer.
     pub fn output(&self) -> Value {
         self.output
+    }
+
+    /// The same with other diagonals.
+    pub fn with_diagonals(&self, other: impl Fn(&Diagonal) -> Diagonal) -> Self {
+        let mut program = self.clone();
+        program.steps.iter_mut().for_each(|step| step.action.replace_diagonals(&other));
+        program
     }
 
     /// The name of a leaf of which only the size is known, if there is one.

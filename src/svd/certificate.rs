@@ -24,7 +24,7 @@ pub struct Look {
     pub iterations: usize,
     /// Columns multiplied by M or its transpose.
     pub operator_columns: usize,
-    /// The worst residual of a wanted triplet, relative to its own σ.
+    /// The worst residual of a wanted triplet, relative to its own σ; where the last one was too large already, that one.
     pub worst_residual: f64,
 }
 

@@ -2,13 +2,19 @@
 //!
 //! Where the panel is in a nearby cache a product no longer waits for memory, but for the processor to find out after every
 //! row that its guess of how many entries it has was wrong: with ten entries a row that is half of the time, with three most of
-//! it. So rows of equally many entries, a rung, follow each other. The entries of a row keep their order, and with it the bits.
+//! it. So rows of equally many entries, a rung, follow each other. In rows of many entries each sum waits for the one before it, so
+//! a few of these are summed up side by side. The entries of a row keep their order, and with it the bits.
+//!
+//! The rows of the result, and of what is added to it, are then picked in the order of the ladder, each of them by itself. Where panels
+//! have their rows in that order ([`Ladder::settled`]) they are gone over one after the other.
 
 use super::{Cell, Factors, NEAR, Panel, PanelMut, Simd, Start};
 use crate::kernel::{LANES, stride};
 
 /// Entries a row, on average, up to which a ladder pays: beyond, guesses are wrong too seldom to matter.
 const MOST_ENTRIES: usize = 64;
+/// Entries from which on a row is long: several of them are summed up side by side.
+pub(super) const LONG: u16 = 8;
 /// Rows are numbered with 16 bits.
 const MOST_ROWS: usize = 1 << 16;
 
@@ -16,9 +22,11 @@ const MOST_ROWS: usize = 1 << 16;
 #[derive(Debug, Clone)]
 pub struct Ladder {
     width: usize,
-    /// How many entries the rows of a rung have, and how many rows there are.
+    /// How many entries the rows of a rung have, and how many rows there are; of rows that are not long.
     rungs: Vec<(u16, u32)>,
-    /// The rows, rung after rung.
+    /// How many entries each of the long rows has; none has more than the next.
+    long: Vec<u16>,
+    /// The rows: rung after rung, and then the long ones.
     order: Vec<u16>,
     /// The columns of the entries, row after row in that order.
     columns: Vec<u16>,
@@ -51,7 +59,7 @@ impl Ladder {
         let order = by_count(runs.iter().map(|&(count, ..)| count));
         let cells: Vec<Cell<'a>> = cells.collect();
         let mut ladder =
-            Ladder { width, rungs: Vec::new(), order, columns: Vec::with_capacity(nonzeros), values: vec![] };
+            Ladder { width, rungs: vec![], long: vec![], order, columns: Vec::with_capacity(nonzeros), values: vec![] };
         for &row in &ladder.order {
             let (count, number, at) = runs[usize::from(row)];
             let (cell, run) = (&cells[number], at..at + usize::from(count));
@@ -62,11 +70,31 @@ impl Ladder {
                 None => {}
             }
             match ladder.rungs.last_mut().filter(|rung| rung.0 == count) {
+                _ if count >= LONG => ladder.long.push(count),
                 Some(rung) => rung.1 += 1,
                 None => ladder.rungs.push((count, 1)),
             }
         }
         Some(ladder)
+    }
+
+    /// The row that is at each place of the order in which the rows are gone over.
+    pub fn order(&self) -> &[u16] {
+        &self.order
+    }
+
+    /// The same product for panels whose rows are in the order of the ladder; `None` if the matrix is not square.
+    pub fn settled(&self) -> Option<Self> {
+        if self.width != self.order.len() {
+            return None;
+        }
+        let mut places = vec![0; self.width];
+        self.order.iter().zip(0..).for_each(|(&row, place)| places[usize::from(row)] = place);
+        Some(Self {
+            order: (0..self.width).map(|row| row as u16).collect(),
+            columns: self.columns.iter().map(|&column| places[usize::from(column)]).collect(),
+            ..self.clone()
+        })
     }
 
     /// Whether a product with a panel of so many columns goes by this ladder, with these instructions.
@@ -118,8 +146,8 @@ impl Ladder {
     }
 
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn order(&self) -> &[u16] {
-        &self.order
+    pub(super) fn long(&self) -> &[u16] {
+        &self.long
     }
 
     #[cfg(target_arch = "x86_64")]

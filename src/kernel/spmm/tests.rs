@@ -180,6 +180,39 @@ proptest! {
     }
 }
 
+/// Panels in the order of a ladder give what others give, in that order.
+#[test]
+fn a_settled_ladder_has_the_bits_of_the_ladder() {
+    let (height, cols) = (61, 8);
+    for (weighted, right) in [(false, false), (false, true), (true, true)] {
+        let (tile, _) = random_tile(height, height, 0.3, weighted);
+        let ladder = Ladder::new([tile.cell(0)].into_iter()).unwrap();
+        if !ladder.takes(Simd::best(), cols) {
+            return;
+        }
+        let panel = |stream| panel_of(height, cols, |i, j| normal(SEED, stream, i as u64, j as u32));
+        let (x, z) = (panel(3), panel(4));
+        let (l, r, d) = (vector(6, height), vector(7, height), vector(8, height));
+        let multiply = |ladder: &Ladder, [x, z]: [&[f32]; 2], [l, r, d]: [&[f32]; 3]| {
+            let factors = Factors { alpha: -1.5, left: Some(l), right: right.then_some(r) };
+            let start = start_of(3, d, Panel::new(height, cols, z));
+            let mut y = vec![f32::NAN; z.len()];
+            let out = PanelMut::new(height, cols, &mut y);
+            ladder.multiply(Simd::best(), Panel::new(height, cols, x), &factors, start, out);
+            y
+        };
+        let settle = |numbers: &[f32], width: usize| -> Vec<f32> {
+            let rows = ladder.order().iter().map(|&row| usize::from(row));
+            rows.flat_map(|row| &numbers[row * width..][..width]).copied().collect()
+        };
+        let wanted = settle(&multiply(&ladder, [&x, &z], [&l, &r, &d]), cols);
+        let ([x, z], [l, r, d]) = ([&x, &z].map(|panel| settle(panel, cols)), [&l, &r, &d].map(|d| settle(d, 1)));
+        assert_eq!(multiply(&ladder.settled().expect("it is square"), [&x, &z], [&l, &r, &d]), wanted);
+    }
+    let (tile, _) = random_tile(height, height + 1, 0.3, false);
+    assert!(Ladder::new([tile.cell(0)].into_iter()).unwrap().settled().is_none(), "rows are no columns");
+}
+
 /// One of the things that a product can be added to.
 fn start_of<'a>(number: usize, diagonal: &'a [f32], panel: Panel<'a>) -> Start<'a> {
     match number {

@@ -12,6 +12,8 @@ use super::{Job, Start};
 const AHEAD: usize = 16;
 /// How many listed rows ahead the rows of the result are fetched.
 const ROWS_AHEAD: usize = 4;
+/// Long rows of a ladder that are summed up side by side.
+const TOGETHER: usize = 4;
 /// Entries in a cache line.
 const LINE: usize = 16;
 
@@ -171,39 +173,146 @@ unsafe fn rungs<
     Epilogue { beta, diagonal, panel }: Epilogue,
     y: &mut [f32],
 ) {
-    let (left, right) = (job.factors.left.unwrap_or(&[]), job.factors.right.unwrap_or(&[]));
-    let (x, out, mut row) = (job.x.as_ptr(), y.as_mut_ptr(), job.ladder.order().as_ptr());
-    let (mut column, mut value) = (job.ladder.columns().as_ptr(), job.ladder.values().as_ptr());
+    let picks = Picks { x: job.x.as_ptr(), right: job.factors.right.unwrap_or(&[]) };
+    let (out, mut row) = (y.as_mut_ptr(), job.ladder.order().as_ptr());
+    let mut entry = Entry { column: job.ladder.columns().as_ptr(), value: job.ladder.values().as_ptr() };
+    // SAFETY of all that follows: the rows of all rungs and the long ones are those of the order, each a row of `y`, of the added panel and
+    // of the factors; their counts add up to the columns, which are rows of `x` and places of the right factors, and there is a value for
+    // each where there are values.
+    let ends = Ends { alpha: job.factors.alpha, left: job.factors.left.unwrap_or(&[]), beta, diagonal, panel, out };
     for &(count, rows) in job.ladder.rungs() {
         for _ in 0..rows {
-            // SAFETY: the rows of all rungs are those of the order, each a row of `y`, of the added panel and of the factors;
-            // their counts add up to the columns, which are rows of `x` and places of the right factors, and there is a value
-            // for each where there are values.
+            // SAFETY: as above.
             unsafe {
                 let mut sum = R::zero();
                 for _ in 0..count {
-                    let from = usize::from(*column);
-                    let picked = R::load(x.add(from * R::COLUMNS));
-                    // In the order of `rows` and `finish`, so that the bits are the same.
-                    sum = if VALUES || RIGHT {
-                        let of_entry = if VALUES { *value } else { 1.0 };
-                        let factor = if RIGHT { of_entry * *right.get_unchecked(from) } else { of_entry };
-                        picked.times_plus(factor, sum)
-                    } else {
-                        sum.plus(picked)
-                    };
-                    column = column.add(1);
-                    if VALUES {
-                        value = value.add(1);
-                    }
+                    sum = picks.plus::<R, VALUES, RIGHT>(sum, entry);
+                    entry = entry.after::<VALUES>(1);
                 }
-                let at = usize::from(*row);
-                let scale = job.factors.alpha * if LEFT { *left.get_unchecked(at) } else { 1.0 };
-                let factor = beta * if DIAGONAL { *diagonal.get_unchecked(at) } else { 1.0 };
-                let start = if ADD { R::load(panel.as_ptr().add(at * R::COLUMNS)).times(factor) } else { R::zero() };
-                let made = if count > 0 { sum.times_plus(scale, start) } else { start };
-                made.store(out.add(at * R::COLUMNS));
+                ends.write::<R, LEFT, ADD, DIAGONAL>(row, count, sum);
                 row = row.add(1);
+            }
+        }
+    }
+    let mut groups = job.ladder.long().chunks_exact(TOGETHER);
+    for counts in groups.by_ref() {
+        // SAFETY: as above.
+        unsafe {
+            let mut starts = [entry; TOGETHER];
+            for (place, &count) in counts.iter().enumerate() {
+                starts[place] = entry;
+                entry = entry.after::<VALUES>(count.into());
+            }
+            let mut sums = [R::zero(); TOGETHER];
+            // None has fewer than the first.
+            for number in 0..usize::from(counts[0]) {
+                for (sum, start) in sums.iter_mut().zip(starts) {
+                    *sum = picks.plus::<R, VALUES, RIGHT>(*sum, start.after::<VALUES>(number));
+                }
+            }
+            for ((sum, start), &count) in sums.iter_mut().zip(starts).zip(counts) {
+                for number in counts[0]..count {
+                    *sum = picks.plus::<R, VALUES, RIGHT>(*sum, start.after::<VALUES>(number.into()));
+                }
+                ends.write::<R, LEFT, ADD, DIAGONAL>(row, count, *sum);
+                row = row.add(1);
+            }
+        }
+    }
+    for &count in groups.remainder() {
+        // SAFETY: as above.
+        unsafe {
+            let mut sum = R::zero();
+            for _ in 0..count {
+                sum = picks.plus::<R, VALUES, RIGHT>(sum, entry);
+                entry = entry.after::<VALUES>(1);
+            }
+            ends.write::<R, LEFT, ADD, DIAGONAL>(row, count, sum);
+            row = row.add(1);
+        }
+    }
+}
+
+/// What happens to the sum of a row, and where it goes. What is not there is empty.
+struct Ends<'a> {
+    alpha: f32,
+    left: &'a [f32],
+    beta: f32,
+    diagonal: &'a [f32],
+    panel: &'a [f32],
+    out: *mut f32,
+}
+
+impl Ends<'_> {
+    /// Writes a row of so many entries, in the order of `finish`, so that the bits are the same. (A closure would be compiled without the
+    /// instructions.)
+    ///
+    /// # Safety
+    /// There must be such a row of the result, and of all that there is said to be.
+    #[inline(always)]
+    unsafe fn write<R: Registers, const LEFT: bool, const ADD: bool, const DIAGONAL: bool>(
+        &self,
+        row: *const u16,
+        count: u16,
+        sum: R,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let at = usize::from(*row);
+            let scale = self.alpha * if LEFT { *self.left.get_unchecked(at) } else { 1.0 };
+            let factor = self.beta * if DIAGONAL { *self.diagonal.get_unchecked(at) } else { 1.0 };
+            let start = if ADD { R::load(self.panel.as_ptr().add(at * R::COLUMNS)).times(factor) } else { R::zero() };
+            let made = if count > 0 { sum.times_plus(scale, start) } else { start };
+            made.store(self.out.add(at * R::COLUMNS));
+        }
+    }
+}
+
+/// An entry of a ladder.
+#[derive(Clone, Copy)]
+struct Entry {
+    column: *const u16,
+    value: *const f32,
+}
+
+impl Entry {
+    /// The one so many later.
+    ///
+    /// # Safety
+    /// There must be as many, or it is the end.
+    #[inline(always)]
+    unsafe fn after<const VALUES: bool>(self, count: usize) -> Self {
+        // SAFETY: the caller's promise; without values there is nothing to point at.
+        unsafe {
+            let value = if VALUES { self.value.add(count) } else { self.value };
+            Entry { column: self.column.add(count), value }
+        }
+    }
+}
+
+/// What entries pick rows of.
+struct Picks<'a> {
+    x: *const f32,
+    right: &'a [f32],
+}
+
+impl Picks<'_> {
+    /// `sum` and what an entry picks, in the order of `rows`, so that the bits are the same.
+    ///
+    /// # Safety
+    /// The entry must be there, and its column be a row of `x` and a place of the right factors.
+    #[inline(always)]
+    unsafe fn plus<R: Registers, const VALUES: bool, const RIGHT: bool>(&self, sum: R, entry: Entry) -> R {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = usize::from(*entry.column);
+            let picked = R::load(self.x.add(from * R::COLUMNS));
+            if VALUES || RIGHT {
+                let of_entry = if VALUES { *entry.value } else { 1.0 };
+                let factor = if RIGHT { of_entry * *self.right.get_unchecked(from) } else { of_entry };
+                picked.times_plus(factor, sum)
+            } else {
+                sum.plus(picked)
             }
         }
     }

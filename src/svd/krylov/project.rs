@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::super::options::SvdError;
 use super::Bases;
 use crate::engine::Session;
+use crate::kernel::banded::{Banded, Eigenpair};
 use crate::kernel::factor::FactorError;
 use crate::kernel::largest::{Reduced, largest_eigen};
 use crate::kernel::small::{Eigen, SmallSvd, extended_gram, small_product, small_svd, symmetric_eigen};
@@ -115,6 +116,17 @@ impl Projected {
         entries
     }
 
+    /// T of one basis that was never reduced, as far as it is more than rounding: entries of blocks that are not next to each other are
+    /// none, and those of two blocks lie within so many diagonals as a block has columns.
+    pub(super) fn banded(&self, width: usize) -> Banded {
+        Banded::new(self.columns.len(), width, |row, column| {
+            let entry = |one: usize, other: usize| self.columns[one].get(other).copied();
+            let known = entry(row, column).unwrap_or_default();
+            // The one above the diagonal is there within a block alone.
+            entry(column, row).map_or(known, |other| 0.5 * (known + other))
+        })
+    }
+
     /// T, row after row, of which there are `rows`.
     fn entries(&self, rows: usize) -> Vec<f64> {
         let width = self.columns.len();
@@ -169,6 +181,11 @@ impl Rotations {
     fn of_square(Eigen { values, vectors: right }: Eigen) -> Self {
         let singular_values = values.into_iter().map(|value| value.max(0.0).sqrt()).collect();
         Self { bases: Bases::Right, singular_values, left: Vec::new(), right }
+    }
+
+    /// A single triplet of that matrix.
+    pub(super) fn of_last(Eigenpair { value, vector }: Eigenpair) -> Self {
+        Self::of_square(Eigen { values: vec![value], vectors: vector })
     }
 
     /// What one worker found, on all of them: on the same core, eight workers would take eight times as long for it.
@@ -284,6 +301,7 @@ fn skew(rows: &[f64], count: usize, cut: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::engine::{Cluster, run};
+    use crate::kernel::random::normal;
 
     /// T of one basis that is diagonal but for a turn of every two neighbours.
     fn projected(values: &[f64]) -> Projected {
@@ -324,5 +342,36 @@ mod tests {
                 assert_eq!(*first.get_or_insert_with(|| found.right.clone()), found.right, "{workers} workers");
             }
         }
+    }
+
+    /// Catches a residual of the last triplet that is not the one that a look finds.
+    #[test]
+    fn the_last_triplet_alone_is_that_of_all() {
+        let (width, blocks, rank) = (4, 9, 10);
+        let order = width * blocks;
+        let drawn = |row: usize, column: usize| f64::from(normal(5, 1, row as u64, column as u32));
+        // Blocks next to each other are coupled by triangles.
+        let entry = |row: usize, column: usize| match row / width - column / width {
+            0 if row == column => 5.0 + 0.3 * drawn(row, column),
+            0 => 0.1 * drawn(row, column),
+            1 if row % width <= column % width => 0.5 * drawn(row, column),
+            _ => 0.0,
+        };
+        let mut projected = Projected::new(Bases::Right);
+        for block in 0..blocks {
+            let columns = block * width..(block + 1) * width;
+            let rows = 0..columns.end;
+            let row = |row: usize| columns.clone().map(move |column| (row.max(column), row.min(column)));
+            let coefficients: Vec<f64> = rows.flat_map(row).map(|(row, column)| entry(row, column)).collect();
+            projected.push(&coefficients, width);
+        }
+        let coupling: Vec<f64> = (0..width * width).map(|place| 0.1 * drawn(place, 0)).collect();
+        let all = projected.decompose_first(order, rank).unwrap();
+        let last = Rotations::of_last(projected.banded(width).eigenpair(rank - 1).expect("it is positive"));
+        let close = |one: f64, other: f64| assert!((one - other).abs() <= 1e-4 * other, "{one} is {other}");
+        close(last.singular_values[0], all.singular_values[rank - 1]);
+        let of_all = all.relative_residuals(&coupling, width, rank);
+        assert!(of_all[rank - 1] > 1e-4, "something of it is in the last block");
+        close(last.relative_residuals(&coupling, width, 1)[0], of_all[rank - 1]);
     }
 }
