@@ -145,6 +145,28 @@ fn a_hoisted_product_with_two_readers() {
     check(&(Matrix::ones(5, 5) * &y + &y * 2.0));
 }
 
+/// What a value is multiplied with in a sum is added up before, whether it is given or a product.
+#[test]
+fn terms_of_one_value_are_one() {
+    let numbers = &mut Numbers(8);
+    let a = Matrix::sparse("A", common::sparse(5, 5, false, numbers));
+    let [d, e] = ["d", "e"]
+        .map(|name| Matrix::diagonal(name, (0..5).map(|_| numbers.next() as f32).collect()).expect("finite entries"));
+    let identity = Matrix::identity(5);
+    for (matrix, steps) in [
+        (&d * &a + &a * 2.0 - &e * &a, 1),
+        (&d * &a + &d * 2.0 + &e + &identity * 0.5, 1),
+        (&d * 2.0 + &e * 0.5 + &identity, 1),
+        (&d * 2.0 - &d, 1),
+    ] {
+        check(&matrix);
+        let program = Program::compile(&matrix, Side::Plain);
+        assert_eq!(program.steps().len(), steps, "\n{program}");
+        let terms = |action: &Action| if let Action::Combine { terms, .. } = action { terms.len() } else { 1 };
+        assert!(program.steps().iter().all(|step| terms(&step.action) == 1), "\n{program}");
+    }
+}
+
 #[test]
 fn a_sum_is_formed_once_for_all_its_powers() {
     let numbers = &mut Numbers(6);

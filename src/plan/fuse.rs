@@ -1,8 +1,8 @@
 //! Folds scalings and additions into the products before them, so that a panel is written once.
 //!
 //! A product can end in `alpha · left · product + add` at no cost (its [`Epilogue`](super::Epilogue)). Two rewrites use it:
-//! a diagonal that every reader of a product applies moves into the product, and a linear combination becomes a chain of
-//! products, each adding what came before it.
+//! a diagonal that every reader of a product applies moves into the product, and a linear combination, in which a value is read
+//! once, becomes a chain of products, each adding what came before it.
 
 use super::program::{Action, Diagonal, Program, Step, Term, Value};
 
@@ -85,13 +85,10 @@ fn chain_combinations(program: &mut Program) -> Vec<Value> {
             term.value = replaced[term.value.0];
         }
         terms.sort_by_key(|term| term.value);
-        let values: Vec<Value> = terms.iter().map(|term| term.value).collect();
         let mut rest: Vec<Term> = Vec::new();
-        for term in terms {
-            // A chain starts at a product, or adds to a single term that came before it. A value that is read under two
-            // diagonals must stay as it is.
-            let is_read_once = readers[term.value.0] == 1 && values.iter().filter(|&&v| v == term.value).count() == 1;
-            let can_chain = rest.len() <= 1 && is_read_once;
+        for term in merged(terms) {
+            // A chain starts at a product, or adds to a single term that came before it.
+            let can_chain = rest.len() <= 1 && readers[term.value.0] == 1;
             let maker = term.value.0.checked_sub(1).filter(|_| can_chain);
             let epilogue = maker.and_then(|maker| program.steps[maker].action.epilogue_mut());
             match epilogue.filter(|epilogue| epilogue.add.is_none()) {
@@ -117,6 +114,18 @@ fn chain_combinations(program: &mut Program) -> Vec<Value> {
         }
     }
     replaced
+}
+
+/// Terms of which those of the same value, which follow each other, are one.
+fn merged(terms: Vec<Term>) -> Vec<Term> {
+    let mut merged: Vec<Term> = Vec::with_capacity(terms.len());
+    for term in terms {
+        match merged.last_mut().filter(|last| last.value == term.value) {
+            Some(last) => *last = last.plus(&term),
+            None => merged.push(term),
+        }
+    }
+    merged
 }
 
 /// Removes the steps whose results nobody reads, and numbers the others anew.

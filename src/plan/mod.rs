@@ -78,12 +78,11 @@ mod tests {
         assert_eq!(text(&m, Side::Plain), plain);
         // Aᵀ·G joins the last step of the walk.
         let transposed = "v1 = spmm 0.25·d·Aᵀ·d·G + 0.25·d·G\n\
-                          v2 = spmm d·Aᵀ·v1\n\
-                          v3 = add 0.5·G + 0.5·d·G + v2\n\
-                          v4 = spmm Aᵀ·v3\n\
-                          v5 = column-sums 1ᵀ·G\n\
-                          v6 = rank-one -0.5·1·v5 + v4\n\
-                          answer v6";
+                          v2 = spmm d·Aᵀ·v1 + (0.5 + 0.5·d)·G\n\
+                          v3 = spmm Aᵀ·v2\n\
+                          v4 = column-sums 1ᵀ·G\n\
+                          v5 = rank-one -0.5·1·v4 + v3\n\
+                          answer v5";
         assert_eq!(text(&m, Side::Transposed), transposed);
     }
 
@@ -111,12 +110,13 @@ mod tests {
         assert_eq!(text(&(&d * &a * &d * &a), Side::Plain), "v1 = spmm d·A·G\nv2 = spmm d·A·v1\nanswer v2");
     }
 
-    /// One value read bare and under a diagonal: neither reading may change what the other sees.
+    /// One value read bare and under a diagonal: in one sum that is one reading, and in two neither may change what the other sees.
     #[test]
     fn a_product_that_is_read_two_ways_stays_as_it_is() {
-        let a = ring();
-        let m = &diagonal("d") * &a + &a;
-        assert_eq!(text(&m, Side::Plain), "v1 = spmm A·G\nv2 = add d·v1 + v1\nanswer v2");
+        let (a, d) = (ring(), diagonal("d"));
+        assert_eq!(text(&(&d * &a + &a), Side::Plain), "v1 = spmm (d + 1)·A·G\nanswer v1");
+        let apart = "v1 = spmm A·G\nv2 = scale d·v1\nv3 = stack v1[0..4]; v2[0..4]\nanswer v3";
+        assert_eq!(text(&Matrix::stacked(&[a.clone(), &d * &a]), Side::Plain), apart);
     }
 
     #[test]

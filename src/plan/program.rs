@@ -88,6 +88,37 @@ impl Term {
         Self { coefficient: 1.0, diagonal: None, value }
     }
 
+    /// The sum of two terms of the same value: what they multiply it with is added up once, and not for every column.
+    pub(super) fn plus(&self, other: &Term) -> Self {
+        let value = self.value;
+        if self.diagonal == other.diagonal {
+            return Self { coefficient: self.coefficient + other.coefficient, diagonal: self.diagonal.clone(), value };
+        }
+        let diagonals = || [self, other].into_iter().filter_map(|term| term.diagonal.as_ref());
+        let length = diagonals().map(|diagonal| diagonal.values.length()).max().unwrap_or(0);
+        // Of an outline there are a few.
+        let known = diagonals().map(|diagonal| diagonal.values.len()).min().unwrap_or(0);
+        let sums = (0..known).map(|place| (self.factor(place) + other.factor(place)) as f32).collect();
+        let name = format!("({} + {})", self.factor_name(), other.factor_name()).into();
+        let diagonal = Diagonal { name, values: Entries::outline(length, sums) };
+        Self { coefficient: 1.0, diagonal: Some(diagonal), value }
+    }
+
+    /// What the row at a place is multiplied by.
+    fn factor(&self, place: usize) -> f64 {
+        self.coefficient * self.diagonal.as_ref().map_or(1.0, |diagonal| f64::from(diagonal.values[place]))
+    }
+
+    /// What the value is multiplied by.
+    fn factor_name(&self) -> String {
+        let Self { coefficient, diagonal, .. } = self;
+        match diagonal {
+            None => coefficient.to_string(),
+            Some(diagonal) if *coefficient == 1.0 => diagonal.name.to_string(),
+            Some(diagonal) => format!("{coefficient}·{}", diagonal.name),
+        }
+    }
+
     /// True when the term is the value itself.
     pub(super) fn is_plain(&self) -> bool {
         self.coefficient == 1.0 && self.diagonal.is_none()
