@@ -170,9 +170,8 @@ impl Setting {
     /// A panel in the order in which panels come.
     fn unsettled(&self, shard: Shard) -> Result<Shard, EngineError> {
         let Some(settled) = self.order() else { return Ok(shard) };
-        let rows = shard.total_rows();
-        self.context.shard(rows, shard.cols(), |_, out| {
-            settled.unsettle(shard.cols(), shard.panel().data(), 0..rows, out);
+        self.context.shard(shard.total_rows(), shard.cols(), |_, out| {
+            settled.unsettle(shard.cols(), shard.panel().data(), out);
             Ok(())
         })
     }

@@ -64,10 +64,15 @@ impl Settled {
         }
     }
 
-    /// Some rows of a panel in this order, by the order that they had.
-    pub(super) fn unsettle(&self, cols: usize, settled: &[f32], rows: Range<usize>, out: &mut [f32]) {
+    /// The places of some rows.
+    pub(super) fn places(&self, rows: Range<usize>) -> &[u16] {
+        &self.places[rows]
+    }
+
+    /// A panel in this order, in the order that it had.
+    pub(super) fn unsettle(&self, cols: usize, settled: &[f32], out: &mut [f32]) {
         let stride = stride(cols);
-        for (&place, to) in self.places[rows].iter().zip(out.chunks_exact_mut(stride.max(1))) {
+        for (&place, to) in self.places.iter().zip(out.chunks_exact_mut(stride.max(1))) {
             copy_row(to, &settled[usize::from(place) * stride..][..stride]);
         }
     }

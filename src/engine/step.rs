@@ -251,19 +251,13 @@ pub(super) fn compute(
         }
         Action::ColumnSums { input } => {
             let x = inputs.shard(*input);
-            let partial = match &context.settled {
-                None => context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
-                    columns::column_sums(x.panel_of(rows), sums);
-                }),
-                Some(settled) => {
-                    let tile = &mut *context.joined.borrow_mut();
-                    context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
-                        tile.resize(rows.len() * stride(x.cols()));
-                        settled.unsettle(x.cols(), x.panel().data(), rows.clone(), tile);
-                        columns::column_sums(Panel::new(rows.len(), x.cols(), tile), sums);
-                    })
-                }
-            };
+            let partial =
+                context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
+                    match &context.settled {
+                        None => columns::column_sums(x.panel_of(rows), sums),
+                        Some(settled) => columns::column_sums_of(x.panel(), settled.places(rows), sums),
+                    }
+                });
             return Ok(Payload::Partial(partial.into()));
         }
         Action::Spread { input, epilogue } => {

@@ -14,11 +14,30 @@ pub fn column_sums(a: Panel, out: &mut [f64]) {
 #[inline(always)]
 fn sums(a: Panel, out: &mut [f64]) {
     assert_eq!(out.len(), a.cols(), "one number a column");
-    let stride = a.stride().max(1);
+    sums_of(a.data().chunks_exact(a.stride().max(1)), out);
+}
+
+/// The same over some rows, in this order.
+///
+/// # Panics
+/// If `out` is not as long as the panel is wide, or there is no such row.
+pub fn column_sums_of(a: Panel, rows: &[u16], out: &mut [f64]) {
+    faster!(picked_sums(a: Panel, rows: &[u16], out: &mut [f64]));
+}
+
+#[inline(always)]
+fn picked_sums(a: Panel, rows: &[u16], out: &mut [f64]) {
+    assert_eq!(out.len(), a.cols(), "one number a column");
+    let (data, stride) = (a.data(), a.stride());
+    sums_of(rows.iter().map(|&row| &data[usize::from(row) * stride..][..stride]), out);
+}
+
+#[inline(always)]
+fn sums_of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone, out: &mut [f64]) {
     for (group, out) in out.chunks_mut(LANES).enumerate() {
         // In registers: a sum that is written and soon read again waits.
         let mut kept = [0.0; LANES];
-        for row in a.data().chunks_exact(stride) {
+        for row in rows.clone() {
             let entries = &row[group * LANES..(group + 1) * LANES];
             kept.iter_mut().zip(entries).for_each(|(sum, &entry)| *sum += f64::from(entry));
         }
@@ -78,6 +97,8 @@ mod tests {
         let mut sums = [9.0; 3];
         column_sums(panel, &mut sums);
         assert_eq!(sums, [0.5, 0.0, -0.5]);
+        column_sums_of(panel, &[3, 0], &mut sums);
+        assert_eq!(sums, [2.0, 0.0, -2.0]);
         let mut peaks = [9.0; 3];
         column_peaks(panel, &mut peaks);
         assert_eq!(peaks, [-3.0, 0.0, 3.0]);
