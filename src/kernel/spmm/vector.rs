@@ -184,11 +184,7 @@ unsafe fn rungs<
         for _ in 0..rows {
             // SAFETY: as above.
             unsafe {
-                let mut sum = R::zero();
-                for _ in 0..count {
-                    sum = picks.plus::<R, VALUES, RIGHT>(sum, entry);
-                    entry = entry.after::<VALUES>(1);
-                }
+                let sum = picks.sum::<R, VALUES, RIGHT>(&mut entry, count);
                 ends.write::<R, LEFT, ADD, DIAGONAL>(row, count, sum);
                 row = row.add(1);
             }
@@ -222,11 +218,7 @@ unsafe fn rungs<
     for &count in groups.remainder() {
         // SAFETY: as above.
         unsafe {
-            let mut sum = R::zero();
-            for _ in 0..count {
-                sum = picks.plus::<R, VALUES, RIGHT>(sum, entry);
-                entry = entry.after::<VALUES>(1);
-            }
+            let sum = picks.sum::<R, VALUES, RIGHT>(&mut entry, count);
             ends.write::<R, LEFT, ADD, DIAGONAL>(row, count, sum);
             row = row.add(1);
         }
@@ -297,6 +289,23 @@ struct Picks<'a> {
 }
 
 impl Picks<'_> {
+    /// What the next entries pick, so many of them.
+    ///
+    /// # Safety
+    /// As for [`plus`](Self::plus), for each of them.
+    #[inline(always)]
+    unsafe fn sum<R: Registers, const VALUES: bool, const RIGHT: bool>(&self, entry: &mut Entry, count: u16) -> R {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut sum = R::zero();
+            for _ in 0..count {
+                sum = self.plus::<R, VALUES, RIGHT>(sum, *entry);
+                *entry = entry.after::<VALUES>(1);
+            }
+            sum
+        }
+    }
+
     /// `sum` and what an entry picks, in the order of `rows`, so that the bits are the same.
     ///
     /// # Safety
