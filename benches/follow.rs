@@ -2,7 +2,8 @@
 //!
 //! First, a batch of 1,000 edges on an R-MAT graph of four million: the shards patched, beside the same built anew. Then the
 //! citations of ogbn-arxiv year by year, where its files are found (`ISVD_DATA`): each year embedded from the
-//! vectors of the year before, beside a start from nothing that may stop at the same residual.
+//! vectors of the year before, beside a start from nothing that may stop at the same residual. Columns are counted by their work on
+//! both sides: one that goes through six sparse products, where the matrix takes ten, is six tenths of one.
 
 mod common;
 
@@ -131,8 +132,9 @@ fn follow(citations: &[(u32, u32)], ends: &[usize], what: &str, tolerance: f64) 
         let patch = start.elapsed().as_secs_f64();
         let graph = follower.graph().clone();
         let start = Instant::now();
-        let warm = follower.embed(Watch::default()).expect("an embedding").clone();
+        follower.embed(Watch::default()).expect("an embedding");
         let warm_seconds = start.elapsed().as_secs_f64();
+        let warm = follower.embedding().expect("an embedding").clone();
         let mut cold_options = options.clone();
         cold_options.svd.tolerance = Some(worst(&warm));
         let start = Instant::now();

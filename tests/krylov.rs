@@ -9,7 +9,7 @@ use common::{
 };
 use isvd_dist::engine::Cluster;
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::svd::{Method, Options, Start, Svd, SvdError, decompose};
+use isvd_dist::svd::{Method, Options, Svd, SvdError, decompose};
 
 fn options(rank: usize) -> Options {
     Options { method: Method::Krylov, ..Options::of_rank(rank) }
@@ -35,6 +35,12 @@ fn of_spectrum(rows: usize, columns: usize, values: &[f64], seed: u64) -> Matrix
 
 fn geometric(ratio: f64, count: i32) -> Vec<f64> {
     (0..count).map(|power| ratio.powi(power)).collect()
+}
+
+/// The vectors of the short side, to start from.
+fn start_of(svd: &Svd) -> Arc<Dense> {
+    let is_wide = svd.left.rows() <= svd.right.rows();
+    Arc::new(if is_wide { svd.left.clone() } else { svd.right.clone() })
 }
 
 /// Orthonormal vectors, signs, and residuals that are what the certificate says.
@@ -244,7 +250,7 @@ fn a_start_near_the_answer_needs_fewer_columns() {
         let cold = decomposed(&matrix, &options);
         let shape = matrix.shape();
         let near = &matrix + &Matrix::ones(shape.rows, shape.columns) * 1e-5;
-        let start = Some(Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) });
+        let start = Some(start_of(&cold));
         let warm = decomposed(&near, &Options { start: start.clone(), ..options.clone() });
         check_nearly_honest(&near, &warm);
         let again = decomposed(&near, &options);
@@ -298,7 +304,7 @@ fn many_vectors_to_start_from_have_residuals_that_are_nearly_right() {
     let options = Options { tolerance: Some(0.02), iterations: 100, ..options(48) };
     let cold = decomposed(&matrix, &options);
     let near = &matrix + &(random(300, 300, 21) * 2e-3);
-    let start = Some(Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) });
+    let start = Some(start_of(&cold));
     let at_once = decomposed(&near, &Options { iterations: 0, start, ..options });
     assert_eq!(at_once.operator_columns, 48 + 48 + 16);
     check_nearly_honest(&near, &at_once);
@@ -310,7 +316,7 @@ fn a_start_that_is_good_enough_takes_no_round() {
     let matrix = of_spectrum(300, 260, &geometric(0.9, 200), 22);
     let options = Options { tolerance: Some(0.05), iterations: 100, ..options(12) };
     let cold = decomposed(&matrix, &options);
-    let start = Some(Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) });
+    let start = Some(start_of(&cold));
     let warm = decomposed(&matrix, &Options { start, ..options });
     assert_eq!((warm.operator_columns, warm.iterations), (2 * 12 + 12, 0));
     check_nearly_honest(&matrix, &warm);
@@ -324,7 +330,7 @@ fn a_few_triplets_that_are_new_are_found_by_narrow_rounds() {
     let options = Options { tolerance: Some(0.1), iterations: 100, ..options(24) };
     let cold = decomposed(&matrix, &options);
     let near = &matrix + &of_spectrum(300, 260, &[0.9, 0.85], 24);
-    let start = Some(Start { left: Arc::new(cold.left.clone()), right: Arc::new(cold.right.clone()) });
+    let start = Some(start_of(&cold));
     let warm = decomposed(&near, &Options { start, ..options.clone() });
     check_nearly_honest(&near, &warm);
     let again = decomposed(&near, &options);

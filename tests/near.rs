@@ -1,4 +1,4 @@
-//! A matrix that is nearly the one to decompose helps to find its triplets, and never shows in what is said of them.
+//! A matrix that is nearly the one to decompose helps to find its triplets; what it is off never shows in what is said of them, or is counted.
 
 mod common;
 
@@ -11,7 +11,7 @@ use isvd_dist::graph::{Duplicates, Graph, Import};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::embedding::{self, Normalize, Walks};
 use isvd_dist::plan::Side;
-use isvd_dist::svd::{self, Keep, Method, Near, Prepared, Svd};
+use isvd_dist::svd::{self, Beside, Keep, Method, Near, Prepared, Svd};
 
 const TOLERANCE: f64 = 0.03;
 
@@ -31,11 +31,13 @@ fn options(window: usize, tolerance: Option<f64>) -> embedding::Options {
 
 /// The triplets, which have the same bits on every cluster.
 fn found(matrix: &Matrix, near: Option<&Near>, options: &svd::Options) -> Svd {
+    found_beside(matrix, &Beside { near: near.cloned(), rough: None }, options)
+}
+
+fn found_beside(matrix: &Matrix, beside: &Beside, options: &svd::Options) -> Svd {
     let on = |cluster| {
-        let (matrix, near, options) = (matrix.clone(), near.cloned(), options.clone());
-        within_a_minute(move || {
-            svd::decompose_near(&matrix, near.as_ref(), &options, cluster, Watch::default()).unwrap()
-        })
+        let (matrix, beside, options) = (matrix.clone(), beside.clone(), options.clone());
+        within_a_minute(move || svd::decompose_beside(&matrix, &beside, &options, cluster, Watch::default()).unwrap())
     };
     let first = on(CLUSTERS[0]);
     for cluster in &CLUSTERS[1..] {
@@ -53,14 +55,20 @@ fn distances(images: &Dense, vectors: &Dense, values: &[f64]) -> Vec<f64> {
     values.iter().enumerate().map(of_triplet).collect()
 }
 
-/// Residuals, measured here with the matrix itself, are within the tolerance on both sides, and what the certificate says.
-fn check(matrix: &Matrix, svd: &Svd) {
+/// ‖Mv − σu‖/σ and ‖Mᵀu − σv‖/σ of each triplet, measured here with the matrix itself, and what the certificate says.
+fn residuals(matrix: &Matrix, svd: &Svd) -> Vec<(f64, f64, f64)> {
     let image = |side, vectors: &Dense| product(matrix, side, &Arc::new(vectors.clone()), Cluster::threads(2)).unwrap();
     let measured = distances(&image(Side::Plain, &svd.right), &svd.left, &svd.singular_values);
     let back = distances(&image(Side::Transposed, &svd.left), &svd.right, &svd.singular_values);
     assert_eq!(measured.len(), 16);
-    for ((measured, back), claimed) in measured.iter().zip(&back).zip(&svd.certificate.relative_residuals) {
-        let larger = measured.max(*back);
+    let both = measured.into_iter().zip(back).zip(&svd.certificate.relative_residuals);
+    both.map(|((measured, back), claimed)| (measured, back, *claimed)).collect()
+}
+
+/// Residuals are within the tolerance on both sides, and what the certificate says.
+fn check(matrix: &Matrix, svd: &Svd) {
+    for (measured, back, claimed) in residuals(matrix, svd) {
+        let larger = measured.max(back);
         assert!((larger - claimed).abs() <= 1e-3 * claimed + 1e-4, "{measured} and {back}, not {claimed}");
         assert!(larger <= TOLERANCE, "{measured}, {back}");
     }
@@ -117,6 +125,68 @@ fn one_that_is_not_near_is_found_out() {
     let alone = found(&matrix, None, &options.svd);
     assert!((&misled.left, &misled.singular_values) == (&alone.left, &alone.singular_values));
     assert!(misled.operator_columns > alone.operator_columns, "what was in vain is counted");
+}
+
+/// Options to go on from the vectors of the graph as it was before its last edges came.
+fn going_on(tolerance: f64) -> embedding::Options {
+    let (mut all, mut options) = (list(), options(10, Some(tolerance)));
+    all.edges.truncate(all.edges.len() * 9 / 10);
+    let before = Graph::from_edges(&all, Import { duplicates: Duplicates::Once, ..Import::default() }).unwrap();
+    let found = found(&embedding::matrix(&before, &options).unwrap(), None, &options.svd);
+    options.svd.start = Some(Arc::new(found.left));
+    options
+}
+
+/// Catches a residual that is left out because it is that of another matrix, and products with the matrix itself where those would do.
+#[test]
+fn from_vectors_what_it_is_off_counts_as_a_residual() {
+    let (graph, options) = (graph(), going_on(0.1));
+    let (matrix, near) = embedding::matrix_and_near(&graph, &options).unwrap();
+    let near = near.expect("shorter walks that are near enough");
+    assert!((0.01..0.1 / 3.0).contains(&near.off), "{}", near.off);
+    let helped = found(&matrix, Some(&near), &options.svd);
+    let mut below = 0;
+    for (measured, back, claimed) in residuals(&matrix, &helped) {
+        // It is off by a part of the walks, which non-edges take something of.
+        assert!(measured <= 1.25 * near.off, "{measured} by construction");
+        let both = measured.hypot(back);
+        assert!((0.75 * both..3.0 * both + near.off).contains(&claimed), "{both}, not {claimed}");
+        assert!(claimed >= near.off && claimed <= 0.1, "{claimed}");
+        below += usize::from(claimed < both);
+    }
+    assert!(below <= 2, "{below}");
+    let alone = found(&matrix, None, &options.svd);
+    assert!(helped.operator_columns < alone.operator_columns * 4 / 5, "six steps of ten for most of them");
+}
+
+/// Catches rounds that go on for ever with a matrix that cannot lead any further.
+#[test]
+fn from_vectors_one_that_is_not_near_is_given_up() {
+    let (graph, options) = (graph(), going_on(TOLERANCE));
+    let matrix = embedding::matrix(&graph, &options).unwrap();
+    let nodes = graph.nodes();
+    let alone = found(&matrix, None, &options.svd);
+    // M makes nothing of the difference w of two nodes without edges. So with N = M + σ/5·u·wᵀ the right vector has a fifth of w, of
+    // which M·v shows nothing and Mᵀ·u all.
+    let isolated: Vec<usize> = (0..nodes).filter(|&node| graph.degrees[node] == 0.0).take(2).collect();
+    let mut difference = vec![0.0f32; nodes];
+    let entry = (0.2 * alone.singular_values[3] / 2f64.sqrt()) as f32;
+    (difference[isolated[0]], difference[isolated[1]]) = (entry, -entry);
+    let w = Dense::new(1, nodes, difference).unwrap();
+    let u = Dense::new(nodes, 1, (0..nodes).map(|row| alone.left.row(row)[3]).collect()).unwrap();
+    let added = Matrix::dense("u", u).unwrap().try_multiply(&Matrix::dense("w", w).unwrap()).unwrap();
+    let near = Near { matrix: matrix.try_add(&added).unwrap(), off: 1e-3 };
+    // With a rough matrix there is always one more direction to follow; without, there soon is none.
+    let short = embedding::matrix(&graph, &embedding::Options { walks: Walks::Window(3), ..options.clone() }).unwrap();
+    for rough in [None, Some(short)] {
+        let beside = Beside { near: Some(near.clone()), rough };
+        let misled = found_beside(&matrix, &beside, &options.svd);
+        for (measured, back, claimed) in residuals(&matrix, &misled) {
+            assert!(measured.hypot(back) <= 1.2 * TOLERANCE && claimed <= TOLERANCE, "{measured}, {back}, {claimed}");
+        }
+        let columns = (misled.operator_columns, alone.operator_columns);
+        assert!(columns.0 >= columns.1 + 12, "the vectors were multiplied again: {columns:?}");
+    }
 }
 
 #[test]

@@ -132,6 +132,8 @@ impl Runner<'_> {
         let is_directed = self.dataset.graph.is_directed();
         graph.ready()?;
         let follower = Follower::new(graph.clone(), is_directed, options, self.request.cluster).map_err(failed)?;
+        // Singular values are raised to a power: vectors must not be turned into each other.
+        let follower = follower.unturned();
         let mut follower = if update.warm_start { follower.resume(before.clone()) } else { follower };
         let added: Vec<_> = valid.edges.iter().map(|&edge| (edge, Operation::Add(1.0))).collect();
         follower.apply(graph.nodes(), &added).map_err(failed)?;

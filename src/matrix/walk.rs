@@ -30,6 +30,17 @@ pub fn economized(coefficients: &[f64], degree: usize) -> Vec<f64> {
     economized
 }
 
+/// The farthest that two polynomials are apart on [−1, 1], as far as some points tell.
+pub fn apart(one: &[f64], other: &[f64]) -> f64 {
+    let apart = points().map(|at| (value(one, at) - value(other, at)).abs());
+    apart.fold(0.0, |farthest, apart| if apart <= farthest { farthest } else { apart })
+}
+
+/// Some points of [−1, 1], dense where polynomials vary most.
+fn points() -> impl Iterator<Item = f64> {
+    (0..POINTS).map(|point| libm::cos(PI * (point as f64 + 0.5) / POINTS as f64))
+}
+
 /// The shortest polynomial without a constant term that is at most this part of the given one off it, all over [−1, 1], as
 /// coefficients of T⁰, T¹, …, and how far off it is. To be near in proportion is worth more than to be near: singular values that
 /// are looked for may be a small part of the largest. `None` if it would be as long, or if the given one has a zero other than
@@ -37,7 +48,7 @@ pub fn economized(coefficients: &[f64], degree: usize) -> Vec<f64> {
 pub fn near_in_proportion(coefficients: &[f64], most: f64) -> Option<(Vec<f64>, f64)> {
     // Everything is divided by T: what is left has no zero.
     let quotient = coefficients.strip_prefix(&[0.0])?;
-    let points: Vec<f64> = (0..POINTS).map(|point| libm::cos(PI * (point as f64 + 0.5) / POINTS as f64)).collect();
+    let points: Vec<f64> = points().collect();
     let wanted: Vec<f64> = points.iter().map(|&at| value(quotient, at)).collect();
     if wanted.iter().any(|&value| value * wanted[0] <= 0.0) {
         return None;
@@ -104,12 +115,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// The farthest that two polynomials are apart on [−1, 1].
-    fn apart(one: &[f64], other: &[f64]) -> f64 {
-        let points = (0..=2000).map(|point| f64::from(point - 1000) / 1000.0);
-        points.map(|at| (value(one, at) - value(other, at)).abs()).fold(0.0, f64::max)
-    }
 
     #[test]
     fn chebyshev_polynomials_are_cosines() {

@@ -10,17 +10,18 @@ use crate::engine::{Cluster, EngineError, Watch};
 use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::{near_in_proportion, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
-use crate::model::short::{SHORT_OFF, short_walks};
+use crate::model::short::short_walks;
 use crate::model::transition::Degrees;
-use crate::svd::{self, Look, Near, Progress, SvdError};
+use crate::svd::{self, Beside, Look, Near, Progress, SvdError};
 
 /// How far off a matrix of shorter walks may be, as a part of the tolerance: what is left for the residuals is 0.99 of it then. With a
 /// quarter, AUC on HepTh was 0.001 less.
 const NEAR: f64 = 0.1;
 /// How far off it may be whatever the tolerance is.
 const MOST_OFF: f64 = 0.02;
-/// The same where it is there to find directions with, from vectors to start from.
-const NEAR_START: f64 = 0.5;
+/// The same, as a part of the tolerance, where there are vectors to start from: what it is off is not measured then, and counts as
+/// part of the residuals, of which 0.94 of the tolerance is left.
+const NEAR_START: f64 = 1.0 / 3.0;
 /// Steps that it must save.
 const LEAST_SAVED: usize = 2;
 
@@ -83,11 +84,11 @@ pub struct Embedding {
     pub right: Vec<f32>,
     /// From the largest down.
     pub singular_values: Vec<f32>,
-    /// ‖Mv − σu‖/σ of every triplet.
+    /// ‖Mv − σu‖/σ of every triplet; where ‖Mᵀu − σv‖/σ is not zero either, the root of the sum of both squares.
     pub relative_residuals: Vec<f64>,
     /// What was found on the way to them.
     pub looks: Vec<Look>,
-    /// How many columns were multiplied by M or its transpose.
+    /// How many columns were multiplied by M or its transpose, or what comes to as much work.
     pub operator_columns: usize,
     /// How many iterations were made.
     pub iterations: usize,
@@ -129,26 +130,40 @@ pub fn embed(
     if graph.nodes() == 0 {
         return Err(ModelError::EmptyGraph);
     }
-    let (matrix, near) = matrix_and_near(graph, options)?;
-    embed_near(&matrix, near.as_ref(), &options.svd, cluster, watch)
+    embed_with(graph, options, None, cluster, watch)
 }
 
-/// The coefficients of short walks that help [`embed_from_afar`], where those of the embedding are long.
-pub(super) fn shortened(graph: &Graph, options: &Options) -> Option<Vec<f64>> {
-    short_walks(&options.walks.coefficients(), !graph.adjacency.is_symmetric())
-}
-
-/// The same as [`embed`], from the right vectors of a graph that was quite another one, with the help of a matrix of short walks.
+/// The same from the vectors of a graph that was quite another one, with the help of a matrix of short walks where those of the
+/// embedding are long.
 pub(super) fn embed_from_afar(
     graph: &Graph,
     options: &Options,
-    short: &[f64],
+    cluster: Cluster,
+    watch: Watch<Progress>,
+) -> Result<Embedding, ModelError> {
+    let is_directed = !graph.adjacency.is_symmetric();
+    let short = short_walks(&options.walks.coefficients(), is_directed, options.svd.tolerance);
+    embed_with(graph, options, short.as_deref(), cluster, watch)
+}
+
+/// The same with a matrix of these short walks.
+fn embed_with(
+    graph: &Graph,
+    options: &Options,
+    short: Option<&[f64]>,
     cluster: Cluster,
     watch: Watch<Progress>,
 ) -> Result<Embedding, ModelError> {
     let parts = Parts::new(graph, options)?;
-    let near = Near { matrix: parts.matrix(short)?, off: SHORT_OFF };
-    embed_near(&parts.matrix(&options.walks.coefficients())?, Some(&near), &options.svd, cluster, watch)
+    let near = parts.near(graph, options)?;
+    let rough = match short {
+        Some(short) => Some(parts.matrix(short)?),
+        // What may not stand for the matrix still finds directions.
+        None if near.is_none() => parts.shorter(graph, options)?.map(|shorter| shorter.matrix),
+        None => None,
+    };
+    let beside = Beside { near, rough };
+    embed_beside(&parts.matrix(&options.walks.coefficients())?, &beside, &options.svd, cluster, watch)
 }
 
 /// Embeds by a matrix of one's own: two vectors for every node if it has a row and a column for each, else one for every
@@ -159,18 +174,18 @@ pub fn embed_matrix(
     cluster: Cluster,
     watch: Watch<Progress>,
 ) -> Result<Embedding, ModelError> {
-    embed_near(matrix, None, options, cluster, watch)
+    embed_beside(matrix, &Beside::default(), options, cluster, watch)
 }
 
-/// The same, with the help of a matrix that is nearly this one.
-fn embed_near(
+/// The same, with the help of others.
+fn embed_beside(
     matrix: &Matrix,
-    near: Option<&Near>,
+    beside: &Beside,
     options: &svd::Options,
     cluster: Cluster,
     watch: Watch<Progress>,
 ) -> Result<Embedding, ModelError> {
-    let svd = svd::decompose_near(matrix, near, options, cluster, watch)?;
+    let svd = svd::decompose_beside(matrix, beside, options, cluster, watch)?;
     let roots: Vec<f32> = svd.singular_values.iter().map(|value| value.sqrt() as f32).collect();
     let scale = |vectors: Dense| {
         let mut data = vectors.into_data();
@@ -202,23 +217,8 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
 /// tolerance. There is none without a tolerance, and none of a graph with directions or weights: the eigenvalues of its steps need not be real,
 /// or may be more than one.
 pub fn matrix_and_near(graph: &Graph, options: &Options) -> Result<(Matrix, Option<Near>), ModelError> {
-    let (parts, walks) = (Parts::new(graph, options)?, options.walks.coefficients());
-    let matrix = parts.matrix(&walks)?;
-    // The eigenvalues of a step are real and no more than one.
-    let is_tame = graph.adjacency.is_symmetric() && !graph.adjacency.is_weighted();
-    let tolerance = options.svd.tolerance.filter(|_| is_tame);
-    // What vectors to start from are multiplied by is measured with the matrix itself afterwards.
-    let most = |tolerance: f64| match options.svd.start {
-        None => MOST_OFF.min(tolerance * NEAR),
-        Some(_) => tolerance * NEAR_START,
-    };
-    let near = match tolerance.and_then(|tolerance| near_in_proportion(&walks, most(tolerance))) {
-        Some((shorter, off)) if shorter.len() + LEAST_SAVED <= walks.len() => {
-            Some(Near { matrix: parts.matrix(&shorter)?, off })
-        }
-        _ => None,
-    };
-    Ok((matrix, near))
+    let parts = Parts::new(graph, options)?;
+    Ok((parts.matrix(&options.walks.coefficients())?, parts.near(graph, options)?))
 }
 
 /// What the matrix is made of.
@@ -250,6 +250,33 @@ impl Parts {
         };
         let non_edges = Matrix::ones(nodes, nodes).try_subtract(&edges)?.try_scale(options.negative)?;
         Ok(Self { transition, weight, non_edges })
+    }
+
+    /// A matrix that is nearly that of the embedding and may stand for it, if there is one.
+    fn near(&self, graph: &Graph, options: &Options) -> Result<Option<Near>, ModelError> {
+        // What it is off is known of symmetric steps; of others it has to be measured, as a start from nothing does.
+        match options.svd.start.is_none() || options.normalize == Normalize::Symmetric {
+            true => self.shorter(graph, options),
+            false => Ok(None),
+        }
+    }
+
+    /// A matrix of shorter walks that is nearly that of the embedding, if there is one.
+    fn shorter(&self, graph: &Graph, options: &Options) -> Result<Option<Near>, ModelError> {
+        let walks = options.walks.coefficients();
+        // The eigenvalues of a step are real and no more than one.
+        let is_tame = graph.adjacency.is_symmetric() && !graph.adjacency.is_weighted();
+        let tolerance = options.svd.tolerance.filter(|_| is_tame);
+        let most = |tolerance: f64| match options.svd.start {
+            None => MOST_OFF.min(tolerance * NEAR),
+            Some(_) => tolerance * NEAR_START,
+        };
+        match tolerance.and_then(|tolerance| near_in_proportion(&walks, most(tolerance))) {
+            Some((shorter, off)) if shorter.len() + LEAST_SAVED <= walks.len() => {
+                Ok(Some(Near { matrix: self.matrix(&shorter)?, off }))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// With these coefficients of T⁰, T¹, …
@@ -324,15 +351,12 @@ impl Embedding {
         self
     }
 
-    /// The singular vectors, to start another decomposition from.
-    pub fn start(&self) -> Option<svd::Start> {
-        let unit = |data: &[f32]| {
-            let roots: Vec<f32> = self.singular_values.iter().map(|value| value.sqrt()).collect();
-            let rows = data.chunks_exact(self.rank.max(1));
-            let data = rows.flat_map(|row| row.iter().zip(&roots).map(|(entry, root)| entry / root)).collect();
-            Dense::new(self.nodes, self.rank, data).map(Arc::new).ok()
-        };
-        Some(svd::Start { left: unit(&self.left)?, right: unit(&self.right)? })
+    /// The left singular vectors, to start another decomposition from.
+    pub fn start(&self) -> Option<Arc<Dense>> {
+        let roots: Vec<f32> = self.singular_values.iter().map(|value| value.sqrt()).collect();
+        let rows = self.left.chunks_exact(self.rank.max(1));
+        let data = rows.flat_map(|row| row.iter().zip(&roots).map(|(entry, root)| entry / root)).collect();
+        Dense::new(self.nodes, self.rank, data).map(Arc::new).ok()
     }
 }
 
@@ -399,7 +423,6 @@ mod tests {
         assert_eq!(embedding.score(&[(0, 1), (1, 0)], false, &plain), [31.0, 31.0]);
         assert_eq!(embedding.score(&[(0, 1)], true, &[1.0]), [7.0], "the first term alone");
         assert_eq!(embedding.power_weights(2.0), [4.0, 2.0]);
-        let start = embedding.start().unwrap();
-        assert_eq!(start.left.row(1)[0], 1.5);
+        assert_eq!(embedding.start().unwrap().row(1)[0], 1.5);
     }
 }

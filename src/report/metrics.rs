@@ -168,7 +168,7 @@ impl Stage {
 pub struct Decomposition {
     /// How many singular triplets were kept.
     pub rank: usize,
-    /// How many columns the matrix was multiplied by.
+    /// How many columns the matrix was multiplied by, or what comes to as much work.
     pub operator_columns: usize,
     /// The worst residual of a triplet relative to its own σ; `None` when no triplet was kept.
     pub max_relative_residual: Option<f64>,

@@ -8,7 +8,8 @@ const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
 const NOISY_RESIDUAL: f64 = 0.5;
 
 /// The measured residual of every triplet: ‖Mv − σu‖/σ or ‖Mᵀu − σv‖/σ, the one that is not zero by construction.
-/// From vectors to start from it is measured along random directions, and told with a margin that is too small in one of twenty cases.
+/// From vectors to start from it is measured along random directions, and told with a margin that is too small in one of twenty cases. Where a
+/// near matrix stood for M, so that the other is not zero either, it is the root of the sum of both squares.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Certificate {
     /// One a triplet, in the order of the singular values.
@@ -22,7 +23,7 @@ pub struct Certificate {
 pub struct Look {
     /// Iterations made.
     pub iterations: usize,
-    /// Columns multiplied by M or its transpose.
+    /// Columns multiplied by M or its transpose, or what comes to as much work.
     pub operator_columns: usize,
     /// The worst residual of a wanted triplet, relative to its own σ; where the last one was too large already, that one.
     pub worst_residual: f64,

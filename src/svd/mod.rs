@@ -42,7 +42,7 @@ mod wide;
 
 pub use certificate::{Certificate, Look};
 pub use keep::Keep;
-pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, Start, SvdError};
-pub use prepared::{Near, Prepared};
-pub use run::{Progress, Svd, Triplets, decompose, decompose_near, decompose_on, decompose_watched};
+pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, SvdError};
+pub use prepared::{Beside, Near, Prepared};
+pub use run::{Progress, Svd, Triplets, decompose, decompose_beside, decompose_on, decompose_watched};
 pub use solve::{Solution, solve_on};

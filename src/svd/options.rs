@@ -35,19 +35,9 @@ pub struct Options {
     pub method: Method,
     /// How blocks are made orthonormal.
     pub orthonormalize: Orthonormalize,
-    /// Vectors to start from in place of random ones: those of a matrix that is nearly this one.
-    pub start: Option<Start>,
-}
-
-/// Singular vectors to start from, one a column. The side that the iteration starts on is used: left vectors, or right
-/// ones of a matrix that is higher than wide, or the others where they are multiplied both ways by a matrix that is only
-/// roughly this one. Columns that are missing are random.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Start {
-    /// Left vectors.
-    pub left: Arc<Dense>,
-    /// Right vectors.
-    pub right: Arc<Dense>,
+    /// Vectors to start from in place of random ones, one a column: the left singular vectors of a matrix that is nearly this one,
+    /// or the right ones if it is higher than wide. Columns that are missing are random.
+    pub start: Option<Arc<Dense>>,
 }
 
 /// Which algorithm finds the triplets.
@@ -112,11 +102,8 @@ impl Options {
         if let Some(tolerance) = self.tolerance.filter(|tolerance| !(tolerance.is_finite() && *tolerance > 0.0)) {
             return Err(SvdError::BadTolerance { tolerance });
         }
-        if let Some(start) = self.start.as_ref() {
-            let given = Shape::new(start.left.rows(), start.right.rows());
-            if given != shape {
-                return Err(SvdError::StartMismatch { given, shape });
-            }
+        if let Some(given) = self.start.as_ref().map(|start| start.rows()).filter(|&given| given != limit) {
+            return Err(SvdError::StartMismatch { given, shape });
         }
         let oversample = self.oversample.unwrap_or(self.rank.min(DEFAULT_OVERSAMPLE_LIMIT));
         Ok(self.rank.saturating_add(oversample).min(limit))
@@ -173,10 +160,12 @@ pub enum SvdError {
         fits: Option<usize>,
     },
     /// The vectors to start from are those of another shape.
-    #[error("the vectors to start from are those of a {given} matrix, and this one is {shape}")]
+    #[error(
+        "the vectors to start from have {given} rows, and the matrix is {shape}: they must have as many as its short side"
+    )]
     StartMismatch {
-        /// The shape of the other matrix.
-        given: Shape,
+        /// Rows of the vectors.
+        given: usize,
         /// Its shape.
         shape: Shape,
     },

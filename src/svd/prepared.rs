@@ -8,11 +8,11 @@ use super::certificate::Certificate;
 use super::gram::{GramPlan, Spectrum};
 use super::keep::Keep;
 use super::krylov::Bases;
-use super::options::{Method, Options, Start, SvdError};
+use super::options::{Method, Options, SvdError};
 use super::run::Progress;
 use super::subspace::Tall;
 use crate::engine::{Cluster, Session, with_formed};
-use crate::matrix::{Dense, Matrix, Shape};
+use crate::matrix::{Matrix, Shape};
 use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
 use crate::plan::{Program, Side};
 
@@ -31,8 +31,10 @@ pub struct Prepared {
     pub(super) block: usize,
     programs: Vec<Arc<Program>>,
     gram: Option<GramPlan>,
-    /// How far off the matrix is whose programs are the last two, if there is one to grow bases with.
-    off: Option<f64>,
+    /// The first of the two programs of a matrix to grow bases with, if there is one, and how far off it is.
+    near: Option<(usize, f64)>,
+    /// That of one to find directions with, from vectors to start from.
+    rough: Option<usize>,
     /// Which bases block Krylov iteration grows.
     bases: Bases,
 }
@@ -42,18 +44,29 @@ pub struct Prepared {
 pub struct Near {
     /// N.
     pub matrix: Matrix,
-    /// ‖(M − N)v‖ beside ‖Mv‖, about, and the same of their transposes.
+    /// ‖(M − N)v‖ beside ‖Mv‖, about. A start from nothing measures its residuals on both sides all the same; one from vectors takes
+    /// this for what Mv is off, and measures the other side.
     pub off: f64,
 }
 
-impl Near {
-    /// Whether it helps to decompose a matrix of this shape.
-    fn serves(&self, shape: Shape, options: &Options) -> bool {
+/// Matrices that help to decompose another one, M, and are less work to multiply by.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// One that is nearly M, to grow bases with.
+    pub near: Option<Near>,
+    /// One that is somewhat like M, to find directions with where there are vectors to start from.
+    pub rough: Option<Matrix>,
+}
+
+impl Beside {
+    /// Those that help to decompose a matrix of this shape: the near one, and the rough one.
+    fn serving(&self, shape: Shape, options: &Options) -> (Option<&Near>, Option<&Matrix>) {
         let Options { method, keep, tolerance, ref start, .. } = *options;
-        // Vectors to start from are rough themselves.
-        let is_near = start.is_some() || tolerance.is_some_and(|tolerance| self.off < tolerance);
+        let serves = |matrix: &Matrix| matrix.shape() == shape && method == Method::Krylov && keep == Keep::All;
         let is_of_use = start.is_some() || Bases::for_options(options) == Bases::Right;
-        is_near && is_of_use && self.matrix.shape() == shape && method == Method::Krylov && keep == Keep::All
+        let is_near = |near: &&Near| is_of_use && tolerance.is_some_and(|tolerance| near.off < tolerance);
+        let near = self.near.as_ref().filter(is_near).filter(|near| serves(&near.matrix));
+        (near, self.rough.as_ref().filter(|rough| start.is_some() && serves(rough)))
     }
 }
 
@@ -62,14 +75,21 @@ fn compiled(matrix: &Matrix) -> [Arc<Program>; 2] {
     [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(matrix, side)))
 }
 
-/// A matrix N that is nearly M.
+/// What to multiply with in place of M.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rough {
+pub(super) struct Instead {
     pub(super) programs: Tall,
-    /// What part of the work of a column of M one of N is.
+    /// What part of the work of a column of M one of it is.
     pub(super) work: f64,
-    /// How far off it is.
-    pub(super) off: f64,
+    /// Whether it is another matrix, and not M itself.
+    pub(super) is_other: bool,
+}
+
+impl Instead {
+    /// M itself.
+    pub(super) fn of(matrix: Tall) -> Self {
+        Self { programs: matrix, work: 1.0, is_other: false }
+    }
 }
 
 impl Prepared {
@@ -96,7 +116,7 @@ impl Prepared {
             programs.truncate(2);
         }
         let bases = Bases::for_options(&options);
-        let prepared = Self { shape, options, block, programs, gram, off: None, bases };
+        let prepared = Self { shape, options, block, programs, gram, near: None, rough: None, bases };
         match cluster.memory {
             // Processes that have more or less memory than others have to do the same.
             Some(limit) => prepared.within(limit, cluster.mesh.is_none()),
@@ -104,49 +124,59 @@ impl Prepared {
         }
     }
 
-    /// The same, with those parts of the matrix written down that are cheaper to multiply by then; where there are none, with a
-    /// matrix that is nearly this one to grow bases with.
+    /// The same, with those parts of the matrix written down that are cheaper to multiply by then; where there are none, with
+    /// the help of others.
     pub fn with_parts_formed(
         matrix: &Matrix,
-        near: Option<&Near>,
+        beside: &Beside,
         options: &Options,
         cluster: Cluster,
     ) -> Result<Self, SvdError> {
-        let near = near.filter(|near| near.serves(matrix.shape(), options));
+        let (near, rough) = beside.serving(matrix.shape(), options);
         thread::scope(|scope| {
-            // Both matrices are planned at a time: that is a good part of what a small graph takes.
-            let ahead = near.filter(|_| cluster.workers > 1).map(|near| scope.spawn(|| compiled(&near.matrix)));
+            // All matrices are planned at a time: that is a good part of what a small graph takes.
+            let compile = || (near.map(|near| compiled(&near.matrix)), rough.map(compiled));
+            let has_others = near.is_some() || rough.is_some();
+            let ahead = (cluster.workers > 1 && has_others).then(|| scope.spawn(compile));
             let prepared = Self::new(matrix, options, cluster)?;
             let forming = prepared.forming(matrix, false, cluster);
             let ahead = ahead.map(|planned| planned.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            match forming.parts.is_empty() {
-                false => Self::new(&with_formed(matrix, &forming.parts, cluster)?, options, cluster),
-                true => Ok(match near {
-                    Some(near) => prepared.with_near(ahead.unwrap_or_else(|| compiled(&near.matrix)), near.off),
-                    None => prepared,
-                }),
+            if !forming.parts.is_empty() {
+                return Self::new(&with_formed(matrix, &forming.parts, cluster)?, options, cluster);
             }
+            let (of_near, of_rough) = ahead.unwrap_or_else(compile);
+            Ok(prepared.with_near(of_near, near.map_or(0.0, |near| near.off)).with_rough(of_rough))
         })
     }
 
     /// The same, where that serves, with a matrix that is nearly this one and less work to multiply by, to grow bases with until
     /// they meet a tolerance. Residuals are measured with the matrix itself all the same.
     pub fn grown_with(self, near: Option<&Near>) -> Self {
-        match near.filter(|near| near.serves(self.shape, &self.options)) {
-            Some(near) => self.with_near(compiled(&near.matrix), near.off),
-            None => self,
-        }
+        let beside = Beside { near: near.cloned(), rough: None };
+        let (near, _) = beside.serving(self.shape, &self.options);
+        self.with_near(near.map(|near| compiled(&near.matrix)), near.map_or(0.0, |near| near.off))
     }
 
-    fn with_near(mut self, programs: [Arc<Program>; 2], off: f64) -> Self {
-        self.programs.extend(programs);
-        self.off = Some(off);
+    fn with_near(mut self, programs: Option<[Arc<Program>; 2]>, off: f64) -> Self {
+        self.near = self.with_other(programs).map(|first| (first, off));
         self
+    }
+
+    fn with_rough(mut self, programs: Option<[Arc<Program>; 2]>) -> Self {
+        self.rough = self.with_other(programs);
+        self
+    }
+
+    /// Takes the programs of another matrix up, and tells where they are.
+    fn with_other(&mut self, programs: Option<[Arc<Program>; 2]>) -> Option<usize> {
+        let first = self.programs.len();
+        self.programs.extend(programs?);
+        Some(first)
     }
 
     /// Whether bases are grown with another matrix.
     pub fn has_near(&self) -> bool {
-        self.off.is_some()
+        self.near.is_some()
     }
 
     /// Which bases block Krylov iteration grows.
@@ -157,14 +187,14 @@ impl Prepared {
     /// The same by iteration with more care, if there is any: without another matrix, or with both bases where that was not it. Programs
     /// stay where they are.
     pub(super) fn with_more_care(&self) -> Option<Self> {
-        let bases = match (self.off, self.bases) {
-            (Some(_), bases) => bases,
-            (None, Bases::Right) => Bases::Both,
-            (None, Bases::Both) => return None,
+        let bases = match (self.near.is_some() || self.rough.is_some(), self.bases) {
+            (true, bases) => bases,
+            (false, Bases::Right) => Bases::Both,
+            (false, Bases::Both) => return None,
         };
         let Self { shape, block, .. } = *self;
         let (options, programs) = (self.options.clone(), self.programs.clone());
-        Some(Self { shape, options, block, programs, gram: None, off: None, bases })
+        Some(Self { shape, options, block, programs, gram: None, near: None, rough: None, bases })
     }
 
     /// The parts of its matrix to write down first: all of it where its entries are needed anyway and fit, else what pays.
@@ -187,7 +217,7 @@ impl Prepared {
 
     /// The programs that the iteration multiplies with, by M and by its transpose, or by what is nearly M.
     pub fn growing(&self) -> &[Arc<Program>] {
-        if self.has_near() { &self.programs[self.programs.len() - 2..] } else { &self.programs[..2] }
+        &self.programs[self.near.map_or(0, |(first, _)| first)..][..2]
     }
 
     /// The programs that the workers must have, in this order and before any others.
@@ -201,7 +231,8 @@ impl Prepared {
     }
 
     /// Whether the transpose is decomposed in place of the matrix: one that is wider than high. Of a square one either side
-    /// would do to start from, or to grow alone; the left one took Hits@20 of ogbl-ddi further, by 0.001 over four seeds.
+    /// would do to grow alone; the left one took Hits@20 of ogbl-ddi further, by 0.001 over four seeds. What starts from vectors of a square one
+    /// has to be turned: Mv is then what a near matrix may stand for, and what that is off is known of Mv alone.
     pub(super) fn is_turned(&self) -> bool {
         let Shape { rows, columns } = self.shape;
         rows < columns || (rows == columns && (self.options.start.is_some() || self.bases == Bases::Right))
@@ -214,29 +245,33 @@ impl Prepared {
         Tall { rows: rows.max(columns), columns: rows.min(columns), plain, transposed }
     }
 
-    /// The programs to grow bases with, likewise.
-    pub(super) fn tall_to_grow(&self) -> Tall {
-        let (tall, before) = (self.tall(), if self.has_near() { self.programs.len() - 2 } else { 0 });
-        Tall { plain: before + tall.plain, transposed: before + tall.transposed, ..tall }
+    /// What to grow bases with, likewise.
+    pub(super) fn near(&self) -> Instead {
+        self.instead(self.near.map(|(first, _)| first))
     }
 
-    /// The matrix that is nearly this one as what to find directions with, where there are vectors to start from.
-    pub(super) fn rough(&self) -> Option<Rough> {
-        let products = |program: &Program| program.sparse_products().max(1) as f64;
-        let work = products(&self.growing()[0]) / products(&self.programs[0]);
-        self.off.map(|off| Rough { programs: self.tall_to_grow(), work: work.min(1.0), off })
+    /// How far off that is.
+    pub(super) fn off(&self) -> f64 {
+        self.near.map_or(0.0, |(_, off)| off)
     }
 
-    /// The vectors to start from, on the low side and on the high one of a matrix that is at least as high as wide.
-    pub(super) fn start(&self) -> Option<(&Dense, &Dense)> {
-        let Start { left, right } = self.options.start.as_ref()?;
-        Some(if self.is_turned() { (left, right) } else { (right, left) })
+    /// What to find directions with, likewise.
+    pub(super) fn rough(&self) -> Instead {
+        self.rough.map_or_else(|| self.near(), |first| self.instead(Some(first)))
+    }
+
+    fn instead(&self, first: Option<usize>) -> Instead {
+        let tall = self.tall();
+        let Some(first) = first else { return Instead::of(tall) };
+        let products = |program: usize| self.programs[program].sparse_products().max(1) as f64;
+        let programs = Tall { plain: first + tall.plain, transposed: first + tall.transposed, ..tall };
+        Instead { programs, work: (products(first) / products(0)).min(1.0), is_other: true }
     }
 
     /// The tolerance for bases to stop at. Where another matrix helps, or rounding may have had a say, it is measured afterwards whether the
     /// residuals are as small by the matrix itself, and there should seldom be a surprise.
     pub(super) fn tolerance_to_grow(&self) -> Option<f64> {
-        let off = self.off.unwrap_or(0.0);
+        let off = self.off();
         self.options.tolerance.map(|tolerance| match self.bases {
             Bases::Right => UNROUNDED * (tolerance - (ADDED.0 * off).min(ADDED.1 * tolerance)),
             Bases::Both => tolerance,

@@ -10,7 +10,7 @@ use super::gram::{self, Spectrum};
 use super::keep::{Kept, Probe};
 use super::krylov::grow;
 use super::options::{Method, Options, SvdError};
-use super::prepared::{Near, Prepared};
+use super::prepared::{Beside, Prepared};
 use super::subspace::{Projection, iterate, rotate};
 use super::warm::refine;
 use super::wide::multiply_wide;
@@ -36,7 +36,8 @@ pub struct Svd {
     pub certificate: Certificate,
     /// How many iterations were made, or by [`Method::Krylov`](super::Method::Krylov) how many blocks.
     pub iterations: usize,
-    /// How many columns were multiplied by M or its transpose in all.
+    /// How many columns were multiplied by M or its transpose in all; one that was multiplied by a matrix beside M counts as the part of the
+    /// work that it is.
     pub operator_columns: usize,
     /// The share of the energy that they hold, where they were chosen by it.
     pub energy: Option<f64>,
@@ -62,7 +63,7 @@ pub struct Triplets {
     pub certificate: Certificate,
     /// How many iterations were made.
     pub iterations: usize,
-    /// How many columns were multiplied by M or its transpose in all.
+    /// How many columns were multiplied by M or its transpose in all, or what comes to as much work.
     pub operator_columns: usize,
     /// The share of the energy that they hold, where they were chosen by it.
     pub energy: Option<f64>,
@@ -96,21 +97,21 @@ pub fn decompose_watched(
     cluster: Cluster,
     watch: Watch<Progress>,
 ) -> Result<Svd, SvdError> {
-    decompose_near(matrix, None, options, cluster, watch)
+    decompose_beside(matrix, &Beside::default(), options, cluster, watch)
 }
 
-/// The same, with the help of a matrix that is nearly this one and less work to multiply by. Residuals are measured with the
-/// matrix itself; where the other is not near enough, it is not used.
-pub fn decompose_near(
+/// The same, with the help of matrices that are less work to multiply by. Residuals are measured with the matrix itself, but for what
+/// one that is near is off, where there are vectors to start from; where it is not near enough, it is not used.
+pub fn decompose_beside(
     matrix: &Matrix,
-    near: Option<&Near>,
+    beside: &Beside,
     options: &Options,
     cluster: Cluster,
     watch: Watch<Progress>,
 ) -> Result<Svd, SvdError> {
     let label = format!("svd {} {}", matrix.shape(), options.label());
     watch.once(&label, cluster, || {
-        let prepared = Prepared::with_parts_formed(matrix, near, options, cluster)?;
+        let prepared = Prepared::with_parts_formed(matrix, beside, options, cluster)?;
         let watch = watch.clone();
         run(cluster, prepared.programs(), move |session| {
             let triplets = decompose_on(session, &prepared, &watch)?;
@@ -209,7 +210,7 @@ fn iterate_with(
     watch: &Watch<Progress>,
 ) -> Result<(Triplets, bool), SvdError> {
     let (options, is_turned) = (&prepared.options, prepared.is_turned());
-    let start = options.start.as_ref().map(|start| if is_turned { &*start.left } else { &*start.right });
+    let start = options.start.as_deref();
     let find = match (options.method, start) {
         (Method::Subspace, _) => iterate,
         (_, Some(_)) => refine,

@@ -190,6 +190,13 @@ fn every_way_to_decompose_goes_on_where_it_was() {
     }
 }
 
+/// The update starts from the vectors of the embedding, and grows its bases with shorter walks.
+#[test]
+fn a_start_from_vectors_goes_on_where_it_was() {
+    let walks = ["--set=embedding.window=10", "--set=embedding.normalize=symmetric", "--set=embedding.tolerance=0.05"];
+    assert_survives_kills(&[&["--config=mine.toml"][..], &walks].concat(), pauses(10, 200));
+}
+
 /// Embedding, features, closed forms and a network, for two seeds.
 #[test]
 fn classifying_goes_on_where_it_was() {

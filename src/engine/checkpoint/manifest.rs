@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::piece::Piece;
 
 /// The version of the form of manifests and pieces.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// What tells runs that give other results apart: every setting by its name, and the data.
 pub type Identity = BTreeMap<String, String>;

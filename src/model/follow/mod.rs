@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 pub use align::{align, distances};
 
-use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar, shortened};
+use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar};
 use crate::engine::{Cluster, Ledger, LedgerSize, Watch};
 use crate::graph::Graph;
 use crate::graph::evolve::{Changes, Effect, Operation, Patched, judge};
@@ -47,10 +47,9 @@ pub struct Follower {
     is_directed: bool,
     options: Options,
     cluster: Cluster,
-    /// As it was found.
-    found: Option<Embedding>,
-    /// Turned onto the one before: what a user sees, and what the next one starts from.
+    /// The last, turned onto the one before if that is wanted: what a user sees, and what the next one starts from.
     shown: Option<Embedding>,
+    is_turned: bool,
     /// How far the last embedding moved every row, and how many of them were there before.
     distances: Vec<f32>,
     known: usize,
@@ -75,14 +74,19 @@ impl Follower {
     /// Takes a graph; nothing is embedded yet.
     pub fn new(graph: Graph, is_directed: bool, options: Options, cluster: Cluster) -> Result<Self, ModelError> {
         let ledger = Ledger::new(&graph.adjacency, is_directed, cluster.workers)?;
-        let (found, shown, distances, known, touched) = (None, None, Vec::new(), 0, BTreeSet::new());
-        Ok(Self { graph, ledger, is_directed, options, cluster, found, shown, distances, known, touched, changed: 0 })
+        let (shown, is_turned, distances, known, touched) = (None, true, Vec::new(), 0, BTreeSet::new());
+        let changed = 0;
+        Ok(Self { graph, ledger, is_directed, options, cluster, shown, is_turned, distances, known, touched, changed })
+    }
+
+    /// Leaves embeddings as they are found, for whoever uses no vectors of two of them together; nothing is told of how far they move.
+    pub fn unturned(self) -> Self {
+        Self { is_turned: false, ..self }
     }
 
     /// Goes on from an embedding of the graph as it is.
     pub fn resume(mut self, embedding: Embedding) -> Self {
-        self.shown = Some(embedding.clone());
-        self.found = Some(embedding);
+        self.shown = Some(embedding);
         self.touched.clear();
         self.changed = 0;
         self
@@ -102,33 +106,34 @@ impl Follower {
         Ok(Applied { changes, patched, effects })
     }
 
-    /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them.
+    /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them if that is wanted.
     pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
         let mut options = self.options.clone();
         let is_large = self.changed as f64 > LARGE_SHARE * self.ledger.size().edges as f64;
-        let short = is_large.then(|| shortened(&self.graph, &options)).flatten();
         if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0) {
             if options.svd.keep != Keep::All {
                 (options.svd.rank, options.svd.keep) = (found.rank, Keep::All);
             }
             // What is new is found by rounds only.
             let touched: Vec<u32> = self.touched.iter().copied().filter(|_| options.svd.iterations > 0).collect();
-            options.svd.start = start::from(found, &self.graph, &options, &touched, short.is_some());
+            options.svd.start = start::from(found, &self.graph, &options, &touched, self.cluster.workers);
         }
-        let embedding = match short.filter(|_| options.svd.start.is_some()) {
-            Some(short) => embed_from_afar(&self.graph, &options, &short, self.cluster, watch)?,
-            None => embed(&self.graph, &options, self.cluster, watch)?,
+        let embedding = match is_large && options.svd.start.is_some() {
+            true => embed_from_afar(&self.graph, &options, self.cluster, watch)?,
+            false => embed(&self.graph, &options, self.cluster, watch)?,
         };
-        let shown = match &self.shown {
-            None => embedding.clone(),
-            Some(before) => align(embedding.clone(), before, self.cluster.workers),
+        let (shown, moved) = match self.shown.as_ref().filter(|_| self.is_turned) {
+            None => (embedding, Vec::new()),
+            Some(before) => {
+                let shown = align(embedding, before, self.cluster.workers);
+                let moved = distances(&shown, before, self.cluster.workers);
+                (shown, moved)
+            }
         };
         self.known = self.shown.as_ref().map_or(0, |before| before.nodes);
-        self.distances =
-            self.shown.as_ref().map_or(Vec::new(), |before| distances(&shown, before, self.cluster.workers));
+        self.distances = moved;
         self.touched.clear();
         self.changed = 0;
-        self.found = Some(embedding);
         Ok(self.shown.insert(shown))
     }
 
@@ -142,9 +147,9 @@ impl Follower {
         self.shown.as_ref()
     }
 
-    /// The last embedding as it was found, not turned.
+    /// The same, to keep.
     pub fn into_embedding(self) -> Option<Embedding> {
-        self.found
+        self.shown
     }
 
     /// The rows that the last embedding moved by more than this, and how far: as a part of the mean length of a row. Rows that

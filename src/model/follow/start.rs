@@ -1,12 +1,14 @@
 //! The vectors of a graph before it changed, as those of the graph after.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use crate::graph::parallel::singly;
 use crate::graph::{Graph, Sparse};
+use crate::kernel::buffer::advise_huge_pages;
 use crate::kernel::random;
 use crate::matrix::Dense;
 use crate::model::embedding::{Embedding, Normalize, Options};
-use crate::svd::Start;
 
 /// Columns that look for what is new, one for so many triplets.
 const TRIPLETS_A_COLUMN: usize = 8;
@@ -16,6 +18,48 @@ const COLUMNS: (usize, usize) = (4, 8);
 const SWEEPS: usize = 2;
 /// Rows that tell how vectors follow from those of neighbours, in all.
 const SAMPLE: usize = 1 << 14;
+/// Columns of new rows that are made at a time.
+const AT_A_TIME: usize = 16;
+
+/// Left vectors to start from: those found before, and some columns that are random in the rows that were touched, for
+/// directions that a change has brought lie there. Rows of new nodes are made of those of their neighbours. It does not depend on the number
+/// of threads.
+pub(super) fn from(
+    found: &Embedding,
+    graph: &Graph,
+    options: &Options,
+    touched: &[u32],
+    threads: usize,
+) -> Option<Arc<Dense>> {
+    let columns = (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1);
+    let columns = columns.min(touched.len()).min(graph.nodes().saturating_sub(found.rank));
+    let width = found.rank + columns;
+    let spread = Spread::of(graph, options.normalize, found);
+    let groups: Vec<Range<usize>> =
+        (0..found.rank).step_by(AT_A_TIME).map(|first| first..found.rank.min(first + AT_A_TIME)).collect();
+    let new = singly(groups.len(), threads, || (), |(), group| spread.new_rows(groups[group].clone()));
+
+    let roots: Vec<f32> = found.singular_values.iter().map(|value| value.sqrt().recip()).collect();
+    let mut wide = Vec::with_capacity(graph.nodes() * width);
+    advise_huge_pages(&wide);
+    for row in found.left.chunks_exact(found.rank).take(graph.nodes()) {
+        wide.extend(row.iter().zip(&roots).map(|(entry, root)| entry * root));
+        wide.resize(wide.len() + columns, 0.0);
+    }
+    for row in 0..graph.nodes().saturating_sub(found.nodes) {
+        for (group, rows) in groups.iter().zip(&new) {
+            let entries = &rows[row * group.len()..][..group.len()];
+            wide.extend(entries.iter().zip(&roots[group.clone()]).map(|(entry, root)| entry * root));
+        }
+        wide.resize(wide.len() + columns, 0.0);
+    }
+    for &row in touched {
+        for (column, entry) in wide[row as usize * width..][found.rank..width].iter_mut().enumerate() {
+            *entry = random::normal(options.svd.seed, random::stream::TOUCHED, u64::from(row), column as u32);
+        }
+    }
+    Dense::new(graph.nodes(), width, wide).map(Arc::new).ok()
+}
 
 /// How the row of a node follows from those of its neighbours j: `d_i^-own · Σ w_ij · d_j^-other · row_j`.
 struct Spread<'a> {
@@ -24,101 +68,75 @@ struct Spread<'a> {
     own: Vec<f32>,
     /// `d^-other` of every node.
     other: Vec<f32>,
-}
-
-/// Vectors to start from: those found before, and some columns that are random in the rows that were touched, for directions that a
-/// change has brought lie there. Rows of new nodes are zero; those of left vectors are filled from neighbours, unless right ones alone are
-/// started from.
-pub(super) fn from(
-    found: &Embedding,
-    graph: &Graph,
-    options: &Options,
-    touched: &[u32],
-    from_right_alone: bool,
-) -> Option<Start> {
-    let columns = (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1);
-    let columns = columns.min(touched.len()).min(graph.nodes().saturating_sub(found.rank));
-    let width = found.rank + columns;
-    let with_random = |mut data: Vec<f32>| {
-        for &row in touched {
-            let entries = &mut data[row as usize * width..][found.rank..width];
-            for (column, entry) in entries.iter_mut().enumerate() {
-                *entry = random::normal(options.svd.seed, random::stream::TOUCHED, u64::from(row), column as u32);
-            }
-        }
-        Dense::new(graph.nodes(), width, data).map(Arc::new).ok()
-    };
-    let right = with_random(widened(&found.right, found, graph.nodes(), columns))?;
-    let mut left = widened(&found.left, found, graph.nodes(), columns);
-    if !from_right_alone {
-        Spread::of(graph, options.normalize).fill(&mut left, width, found.nodes, found.rank);
-    }
-    Some(Start { left: with_random(left)?, right })
-}
-
-/// Singular vectors of an embedding with rows for `nodes` nodes and so many more columns, all zero.
-fn widened(data: &[f32], found: &Embedding, nodes: usize, columns: usize) -> Vec<f32> {
-    let width = found.rank + columns;
-    let roots: Vec<f32> = found.singular_values.iter().map(|value| value.sqrt().recip()).collect();
-    let mut wide = vec![0.0; nodes * width];
-    for (to, row) in wide.chunks_exact_mut(width).zip(data.chunks_exact(found.rank)) {
-        to.iter_mut().zip(row).zip(&roots).for_each(|((to, entry), root)| *to = entry * root);
-    }
-    wide
+    found: &'a Embedding,
 }
 
 impl<'a> Spread<'a> {
-    fn of(graph: &'a Graph, normalize: Normalize) -> Self {
-        let (own, other): (f32, f32) = match normalize {
-            Normalize::Row => (1.0, 0.0),
-            Normalize::Symmetric => (0.5, 0.5),
+    fn of(graph: &'a Graph, normalize: Normalize, found: &'a Embedding) -> Self {
+        let of_degrees = |factor: fn(f32) -> f32| graph.degrees.iter().map(|degree| factor(degree.max(1.0))).collect();
+        let (own, other) = match normalize {
+            Normalize::Row => (of_degrees(f32::recip), of_degrees(|_| 1.0)),
+            Normalize::Symmetric => {
+                (of_degrees(|degree| degree.sqrt().recip()), of_degrees(|degree| degree.sqrt().recip()))
+            }
         };
-        let power = |power: f32| graph.degrees.iter().map(|degree| degree.max(1.0).powf(-power)).collect();
-        Self { matrix: &graph.adjacency, own: power(own), other: power(other) }
+        Self { matrix: &graph.adjacency, own, other, found }
     }
 
-    /// Makes rows from `known` on of those of their neighbours. How large they are in each column the rows that are known tell.
-    fn fill(&self, data: &mut [f32], width: usize, known: usize, columns: usize) {
-        let tiling = self.matrix.tiling();
-        if known >= tiling.rows() || known == 0 {
-            return;
+    /// Some columns of the rows of nodes that are new, made of those of their neighbours. How large they are in each column the rows
+    /// that are known tell.
+    fn new_rows(&self, columns: Range<usize>) -> Vec<f32> {
+        let (tiling, known, width) = (self.matrix.tiling(), self.found.nodes, columns.len());
+        let mut new = vec![0.0; tiling.rows().saturating_sub(known) * width];
+        if new.is_empty() || known == 0 {
+            return new;
         }
+        let mut sums = Vec::new();
         let step = tiling.count().div_ceil(SAMPLE.div_ceil(tiling.tile_rows()).max(1)).max(1);
-        let (mut products, mut squares) = (vec![0.0; columns], vec![0.0; columns]);
+        let (mut products, mut squares) = (vec![0.0; width], vec![0.0; width]);
         for tile in (0..=tiling.tile_of(known - 1)).step_by(step) {
-            for (row, sums) in self.sums(data, width, columns, tile, 0).into_iter().filter(|(row, _)| *row < known) {
-                for (column, (&sum, &entry)) in sums.iter().zip(&data[row * width..]).enumerate() {
+            self.add_up(tile, 0, &columns, &new, &mut sums);
+            for (row, sums) in tiling.range(tile).zip(sums.chunks_exact(width)).take_while(|(row, _)| *row < known) {
+                for (column, (&sum, &entry)) in sums.iter().zip(&self.known_row(row)[columns.clone()]).enumerate() {
                     products[column] += f64::from(sum * entry);
                     squares[column] += f64::from(sum * sum);
                 }
             }
         }
-        let ratio = |(product, square): (f64, f64)| if square > 0.0 { product / square } else { 0.0 };
-        let scales: Vec<f32> = products.into_iter().zip(squares).map(ratio).map(|ratio| ratio as f32).collect();
+        let ratio = |(product, square): (f64, f64)| if square > 0.0 { (product / square) as f32 } else { 0.0 };
+        let scales: Vec<f32> = products.into_iter().zip(squares).map(ratio).collect();
         for _ in 0..SWEEPS {
             for tile in tiling.tile_of(known)..tiling.count() {
-                for (row, sums) in self.sums(data, width, columns, tile, known) {
-                    let entries = &mut data[row * width..][..columns];
-                    for ((entry, sum), scale) in entries.iter_mut().zip(sums).zip(&scales) {
-                        *entry = sum * scale;
-                    }
+                self.add_up(tile, known, &columns, &new, &mut sums);
+                let rows = tiling.range(tile).zip(sums.chunks_exact(width)).filter(|(row, _)| *row >= known);
+                for (row, sums) in rows {
+                    let entries = &mut new[(row - known) * width..][..width];
+                    entries.iter_mut().zip(sums).zip(&scales).for_each(|((entry, sum), scale)| *entry = sum * scale);
                 }
             }
         }
+        new
     }
 
-    /// What neighbours say of the rows of a tile from `first` on that have any.
-    fn sums(&self, data: &[f32], width: usize, columns: usize, tile: usize, first: usize) -> Vec<(usize, Vec<f32>)> {
-        let rows = self.matrix.tiling().range(tile);
-        let mut sums: Vec<Option<Vec<f32>>> = vec![None; rows.len()];
+    /// What neighbours say of the rows of a tile from `first` on.
+    fn add_up(&self, tile: usize, first: usize, columns: &Range<usize>, new: &[f32], sums: &mut Vec<f32>) {
+        let (rows, known, width) = (self.matrix.tiling().range(tile), self.found.nodes, columns.len());
+        sums.clear();
+        sums.resize(rows.len() * width, 0.0);
         self.matrix.for_each_in_tile(tile, |row, neighbour, weight| {
             if row >= first {
-                let sums = sums[row - rows.start].get_or_insert_with(|| vec![0.0; columns]);
                 let factor = self.own[row] * self.other[neighbour] * weight;
-                let entries = &data[neighbour * width..][..columns];
+                let entries = match neighbour.checked_sub(known) {
+                    None => &self.known_row(neighbour)[columns.clone()],
+                    Some(place) => &new[place * width..][..width],
+                };
+                let sums = &mut sums[(row - rows.start) * width..][..width];
                 sums.iter_mut().zip(entries).for_each(|(sum, &entry)| *sum += factor * entry);
             }
         });
-        rows.zip(sums).filter_map(|(row, sums)| Some((row, sums?))).collect()
+    }
+
+    fn known_row(&self, row: usize) -> &[f32] {
+        &self.found.left[row * self.found.rank..][..self.found.rank]
     }
 }

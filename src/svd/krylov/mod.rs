@@ -56,11 +56,11 @@ pub(super) fn grow(
     progress: &Progress,
     journal: &mut Journal,
 ) -> Result<Projection, SvdError> {
-    let matrix = prepared.tall_to_grow();
+    let near = prepared.near();
     let options = &Options { tolerance: prepared.tolerance_to_grow(), ..prepared.options.clone() };
-    let sizes = Sizes::new(options, matrix.columns, prepared.block);
+    let sizes = Sizes::new(options, near.programs.columns, prepared.block);
     let mut growth = Growth {
-        matrix,
+        matrix: near.programs,
         options,
         sizes,
         care: Care::for_tolerance(options.tolerance, prepared.bases()),
@@ -85,6 +85,9 @@ pub(super) fn grow(
         None => growth.begin(session, start)?,
     };
     let rotations = growth.run(session, next, progress, journal)?;
+    // What they come to in columns of M.
+    let worth = |columns: usize| (columns as f64 * near.work).ceil() as usize;
+    growth.looks.iter_mut().for_each(|look| look.operator_columns = worth(look.operator_columns));
     Ok(Projection {
         left: growth.left.into_blocks(),
         left_rotation: rotations.left,
@@ -93,7 +96,7 @@ pub(super) fn grow(
         singular_values: rotations.singular_values,
         total: growth.total,
         iterations: growth.steps,
-        operator_columns: growth.operator_columns,
+        operator_columns: worth(growth.operator_columns),
         residual_squares: None,
         looks: growth.looks,
     })

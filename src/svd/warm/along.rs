@@ -43,6 +43,12 @@ impl Along {
         [("omega".to_owned(), &self.omega), ("omega-image".to_owned(), &self.images)]
     }
 
+    /// When both bases are made anew.
+    pub(super) fn clear(&mut self) {
+        self.of_left.clear();
+        self.of_right.clear();
+    }
+
     /// How many directions there are.
     pub(super) fn count(&self) -> usize {
         self.omega.cols()

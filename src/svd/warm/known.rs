@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::SvdError;
 use super::blocks::Blocks;
-use crate::engine::Shard;
+use crate::engine::{Session, Shard};
 
 /// A combination of columns of which less than this is left, in square, is one of those that are known.
 const NOTHING: f64 = 1e-6;
@@ -22,6 +23,8 @@ pub(super) struct KnownNumbers {
     factors: Vec<Vec<f64>>,
     /// The products of the images with each other, row after row.
     gram: Vec<f64>,
+    /// Of each image the products with the columns of U.
+    of_left: Vec<Vec<f64>>,
 }
 
 /// A column of V times factors, in two parts.
@@ -34,9 +37,12 @@ pub(super) struct Parts {
 }
 
 impl Known {
-    pub(super) fn is_whole(&self) -> bool {
+    /// Whether all of it is there, beside so many columns of U.
+    pub(super) fn is_whole(&self, left: usize) -> bool {
         let count = self.numbers.factors.len();
-        self.images.columns() == count && self.numbers.gram.len() == count * count
+        let are_there = [self.images.columns(), self.numbers.of_left.len()] == [count; 2];
+        let are_long = self.numbers.of_left.iter().all(|of_left| of_left.len() == left);
+        are_there && are_long && self.numbers.gram.len() == count * count
     }
 
     /// Cuts a combination of columns of V into what is known and what is not.
@@ -56,6 +62,12 @@ impl Known {
     pub(super) fn square(&self, shares: &[f64]) -> f64 {
         let rows = self.numbers.gram.chunks_exact(shares.len().max(1)).zip(shares);
         rows.map(|(row, share)| share * row.iter().zip(shares).map(|(a, b)| a * b).sum::<f64>()).sum()
+    }
+
+    /// The product of what M makes of so much of each with a combination of columns of U.
+    pub(super) fn with_left(&self, shares: &[f64], combination: &[f64]) -> f64 {
+        let products = self.numbers.of_left.iter().zip(shares);
+        products.map(|(row, share)| share * row.iter().zip(combination).map(|(a, b)| a * b).sum::<f64>()).sum()
     }
 
     /// What combinations have that is not known yet, as orthonormal ones.
@@ -79,10 +91,27 @@ impl Known {
         fresh
     }
 
-    /// Adds combinations and their images; `products` are those of all images before, and then of these, with these.
-    pub(super) fn push(&mut self, name: String, factors: Vec<Vec<f64>>, images: Shard, products: &[f64]) {
-        let KnownNumbers { factors: all, gram } = &mut self.numbers;
+    /// Adds columns to U.
+    pub(super) fn push_left(&mut self, session: &mut Session<'_>, block: &Shard) -> Result<(), SvdError> {
+        let products = self.images.products(session, block)?;
+        let rows = products.chunks_exact(block.cols().max(1));
+        self.numbers.of_left.iter_mut().zip(rows).for_each(|(of_left, row)| of_left.extend_from_slice(row));
+        Ok(())
+    }
+
+    /// Adds combinations and their images; `products` are those of all images before, and then of these, with these, and
+    /// `left_products` those of U with these.
+    pub(super) fn push(
+        &mut self,
+        name: String,
+        factors: Vec<Vec<f64>>,
+        images: Shard,
+        products: &[f64],
+        left_products: &[f64],
+    ) {
+        let KnownNumbers { factors: all, gram, of_left } = &mut self.numbers;
         let (known, width) = (all.len(), factors.len());
+        of_left.extend((0..width).map(|image| left_products.iter().skip(image).step_by(width).copied().collect()));
         let mut wider = Vec::with_capacity((known + width) * (known + width));
         for row in 0..known {
             wider.extend_from_slice(&gram[row * known..(row + 1) * known]);

@@ -1,9 +1,9 @@
 //! How far triplets are from solving their equations.
 //!
-//! `Mᵀu = σv` holds by construction. Mv − σu has nothing of U, so it is what M makes of v beyond U. As far as v is a
-//! combination of vectors whose images are known, that is known; of the rest of v it is measured along random directions Ω,
-//! where `Ωᵀ·M` of all of V is known from one product. The length of a random vector's shadow on m directions is off by
-//! a part of `1/√(2m)`: a margin is added to what was measured so, and none to what is known.
+//! `Nᵀu = σv` holds by construction, so Mᵀu − σv is what N is off: nothing, if N is M. As far as v is a combination of vectors
+//! whose images by M are known, Mv − σu is known; of the rest of v it is measured along random directions Ω, where `Ωᵀ·M` of all of V is
+//! known from one product. The length of a random vector's shadow on m directions is off by a part of `1/√(2m)`: a margin is
+//! added to what was measured so, and none to what is known.
 
 use super::Refining;
 use super::known::Parts;
@@ -18,7 +18,7 @@ pub(super) struct Look {
     pub(super) residuals: Vec<Residual>,
 }
 
-/// ‖Mv − σu‖/σ of a triplet; 0 of one that is not wanted.
+/// ‖Mv − σu‖/σ of a triplet, together with ‖Mᵀu − σv‖/σ: the root of the sum of their squares. 0 of one that is not wanted.
 #[derive(Clone, Copy)]
 pub(super) struct Residual {
     /// As it was measured.
@@ -54,10 +54,8 @@ impl Refining<'_> {
     /// The triplets, and the residuals of those that are wanted, from small matrices alone.
     pub(super) fn look(&self) -> Result<Look, super::SvdError> {
         let triplets = self.table.decompose(self.options.rank + self.beyond)?;
-        let Triplets { values, right, .. } = &triplets;
-        let count = values.len();
-        let residual =
-            |place: usize| self.residual(right.iter().skip(place).step_by(count).copied().collect(), values[place]);
+        let (values, count) = (&triplets.values, triplets.values.len());
+        let residual = |place: usize| self.residual(triplets.right_of(place), values[place]);
         let mut residuals: Vec<Residual> = (0..count).map(residual).collect();
         for place in self.options.rank..count {
             // Whether it may turn out to be larger than the last of the wanted ones: if its residual were all of what the next
@@ -79,15 +77,16 @@ impl Refining<'_> {
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         // A difference of squares may be rounding below zero.
         let above = |square: f64| if square < 0.0 { 0.0 } else { square };
-        let known = above(self.known.square(&shares) - dot(&of_known, &of_known));
+        let beside = self.known.with_left(&shares, &of_known);
+        let known = above(self.known.square(&shares) - 2.0 * beside + dot(&of_known, &of_known));
         let unknown = dot(&along_rest, &along_rest) / count;
-        let likely = above(known + unknown + 2.0 * dot(&along_known, &along_rest) / count);
-        let margin = margin(along_rest.len());
+        let beyond = above(known + unknown + 2.0 * dot(&along_known, &along_rest) / count);
+        let (likely, margin) = (beyond + (self.off * value).powi(2), margin(along_rest.len()));
         let most = likely + (margin * margin - 1.0) * (unknown + (known * unknown).sqrt());
-        Residual { likely: likely.sqrt() / value, most: most.sqrt() / value, is_known: 2.0 * known > likely }
+        Residual { likely: likely.sqrt() / value, most: most.sqrt() / value, is_known: 2.0 * known > beyond }
     }
 
-    /// What M makes of a combination of columns of V: its products with U, and what it has beyond U along Ω.
+    /// Of a combination of columns of V: what N makes of it within U, and what M makes of it beyond that, along Ω.
     fn beyond_left(&self, factors: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let within = self.table.of_combination(factors);
         let along = self.along.of_right.chunks_exact(self.along.count().max(1)).zip(factors);

@@ -1,13 +1,15 @@
 //! From vectors of a matrix that is nearly this one.
 //!
-//! An orthonormal basis U begins with what M, or a matrix that is nearly M and much less work, makes of the vectors to start
-//! from. It is multiplied by Mᵀ once, together with some random directions Ω, and V is an orthonormal basis of the images:
-//! `MᵀU = V·T`. The SVD of T gives triplets with `Mᵀu = σv`, and how long Mv − σu is shows along Ω ([`look`]), again and again
-//! without a further product.
+//! An orthonormal basis U begins with what M, or a matrix that is somewhat like M and much less work, makes of the vectors to
+//! start from. It is multiplied once by Nᵀ, where N is M, or so near it that this counts for little: V is an orthonormal basis of the
+//! images, `NᵀU = V·T`, and the SVD of T gives triplets with `Nᵀu = σv`. So Mᵀu − σv is about as long as N is off. What is left is
+//! Mv − σu. Some random directions Ω are multiplied by Mᵀ itself, and how long Mv − σu is shows along these ([`look`]), again
+//! and again without a further product.
 //!
-//! Mostly all but a few triplets are good enough then: those that the other matrix had not take longer. A round follows these
-//! alone: what M makes of their v, or the matrix that is less work, goes into U, and what Mᵀ makes of that into V. Of a triplet
-//! that is good enough by what was measured, but not with the margin that is due to chance, Mv is found in full.
+//! Mostly all but a few triplets are good enough then: those that the vectors before had nothing of take longer. A round follows these
+//! alone: what the matrix that is less work makes of their v, or M, goes into U, and what Nᵀ makes of that into V. Of a triplet
+//! that is good enough by what was measured, but not with the margin that is due to chance, Mv is found in full. Where rounds no longer help,
+//! because N is farther off on the side that is measured, they go on with M in its place.
 
 mod along;
 mod blocks;
@@ -21,12 +23,12 @@ use super::certificate;
 use super::krylov::{Split, grow, split_all};
 use super::options::{Options, SvdError};
 use super::orthonormal::{Care, orthonormalize};
-use super::prepared::{Prepared, Rough};
+use super::prepared::{Instead, Prepared};
 use super::run::Progress;
 use super::subspace::{Projection, Tall};
 use crate::engine::checkpoint::Journal;
 use crate::engine::{Session, Shard};
-use crate::kernel::small::subtract_gram;
+use crate::kernel::small::{small_product, subtract_gram};
 use crate::kernel::{random, stride};
 use crate::matrix::Dense;
 use along::Along;
@@ -38,23 +40,25 @@ use table::{Table, Triplets, picked};
 
 /// Columns of a basis that is kept: so many for each triplet, and so many more.
 const KEPT: (usize, usize) = (2, 56);
-/// Random directions at least. There are as many more as a product takes no longer for.
+/// Random directions. Where they are multiplied together with vectors there are as many more as that takes no longer for.
 const DIRECTIONS: usize = 12;
 /// The part of the tolerance that directions which are left out may make up.
 const LEFT_OUT: f64 = 0.5;
+/// Rounds in a row after which, if none brought the worst residual down to this part of what it was, it is asked why.
+const IN_VAIN: (usize, f64) = (6, 0.95);
 
 /// Rounds from the vectors to start from until the triplets are good enough; from nothing, if there are none.
 pub(super) fn refine(
     session: &mut Session<'_>,
     prepared: &Prepared,
-    _: Option<&Dense>,
+    start: Option<&Dense>,
     progress: &Progress,
     journal: &mut Journal,
 ) -> Result<Projection, SvdError> {
     let resumed = journal.resume(session)?.and_then(|(numbers, panels)| Refining::resumed(prepared, numbers, panels));
     let begun = match resumed {
         Some(resumed) => Some(resumed),
-        None => Refining::begin(session, prepared)?,
+        None => Refining::begin(session, prepared, start)?,
     };
     match begun {
         Some(refining) => refining.run(session, progress, journal),
@@ -62,44 +66,19 @@ pub(super) fn refine(
     }
 }
 
-/// The first columns of U, from the vectors to start from on both sides, and what they took.
-fn first_basis(
-    session: &mut Session<'_>,
-    prepared: &Prepared,
-    low: &Dense,
-    high: &Dense,
-) -> Result<(Shard, f64), SvdError> {
-    let (matrix, options, how) = (prepared.tall(), &prepared.options, prepared.options.orthonormalize);
-    let mut panel = |vectors: &Dense| {
-        let columns = vectors.columns().max(options.rank).min(matrix.columns);
-        session.panel_from(vectors, columns, options.seed, random::stream::START_BLOCK)
-    };
-    let is_far = |rough: &Rough| options.tolerance.is_none_or(|tolerance| rough.off > tolerance);
-    let (given, program, mut columns, work) = match prepared.rough() {
-        // One product with what is far off says too little.
-        Some(rough) if is_far(&rough) => {
-            let given = panel(high)?;
-            let images = session.multiply(rough.programs.transposed, &given)?;
-            (images, rough.programs.plain, rough.work * given.cols() as f64, rough.work)
-        }
-        Some(near) => (panel(low)?, near.programs.plain, 0.0, near.work),
-        None => (panel(low)?, matrix.plain, 0.0, 1.0),
-    };
-    let given = orthonormalize(session, given, how, Care::Enough)?.panel;
-    let images = session.multiply(program, &given)?;
-    columns += work * given.cols() as f64;
-    Ok((orthonormalize(session, images, how, Care::Full)?.panel, columns))
-}
-
 /// Two bases on their way.
 struct Refining<'a> {
     matrix: Tall,
-    /// A matrix that is nearly M and less work, to find directions with.
-    rough: Option<Rough>,
+    /// N, which is M or near it.
+    near: Instead,
+    /// How far off it is.
+    off: f64,
+    /// What to find directions with.
+    rough: Instead,
     options: &'a Options,
     /// U.
     left: Blocks,
-    /// V, whose columns hold all of MᵀU.
+    /// V, whose columns hold all of NᵀU.
     right: Blocks,
     table: Table,
     along: Along,
@@ -107,6 +86,8 @@ struct Refining<'a> {
     /// Triplets beyond the rank that are looked at: those that columns beyond it began with.
     beyond: usize,
     rounds: usize,
+    /// The residual of the worst triplet, but for margins, when that last was much smaller than before, or asked about, and the round.
+    best: (f64, usize),
     /// Products so far, for names.
     products: usize,
     /// Columns of M that were multiplied by, or what is worth as much.
@@ -117,25 +98,41 @@ struct Refining<'a> {
 
 impl<'a> Refining<'a> {
     /// Both bases after the first products; `None` if the vectors say nothing of the matrix.
-    fn begin(session: &mut Session<'_>, prepared: &'a Prepared) -> Result<Option<Self>, SvdError> {
-        let (matrix, options, rough) = (prepared.tall(), &prepared.options, prepared.rough());
-        let Some((low, high)) = prepared.start() else { return Ok(None) };
-        let (basis, mut columns) = first_basis(session, prepared, low, high)?;
+    fn begin(
+        session: &mut Session<'_>,
+        prepared: &'a Prepared,
+        start: Option<&Dense>,
+    ) -> Result<Option<Self>, SvdError> {
+        let (matrix, options, how) = (prepared.tall(), &prepared.options, prepared.options.orthonormalize);
+        let (near, rough) = (prepared.near(), prepared.rough());
+        let Some(start) = start else { return Ok(None) };
+        let given = start.columns().max(options.rank).min(matrix.columns);
+        let given = session.panel_from(start, given, options.seed, random::stream::START_BLOCK)?;
+        let given = orthonormalize(session, given, how, Care::Enough)?.panel;
+        let images = session.multiply(rough.programs.plain, &given)?;
+        let basis = orthonormalize(session, images, how, Care::Full)?.panel;
         let width = basis.cols();
         if width < options.rank {
             return Ok(None);
         }
-        // One product of all columns takes less time than two.
-        let directions = stride(width + DIRECTIONS) - width;
+        let directions = if near.is_other { DIRECTIONS } else { stride(width + DIRECTIONS) - width };
         let omega = session.random_normal(basis.total_rows(), directions, options.seed, random::stream::PROBE)?;
-        let both = session.beside(&[&basis, &omega])?;
-        let images = session.multiply(matrix.transposed, &both)?;
-        columns += both.cols() as f64;
-        drop(both);
-        let along = Along::new(omega, session.columns(&images, width..width + directions)?);
-        let images = session.columns(&images, 0..width)?;
+        let columns = rough.work * given.cols() as f64 + near.work * width as f64 + directions as f64;
+        drop(given);
+        let [images, of_omega] = if near.is_other {
+            [(near.programs, &basis), (matrix, &omega)].map(|(with, panel)| session.multiply(with.transposed, panel))
+        } else {
+            // One product of all columns takes less time than two.
+            let both = session.beside(&[&basis, &omega])?;
+            let images = session.multiply(matrix.transposed, &both)?;
+            drop(both);
+            [0..width, width..width + directions].map(|columns| session.columns(&images, columns))
+        };
+        let (images, along) = (images?, Along::new(omega, of_omega?));
         let mut refining = Self {
             matrix,
+            near,
+            off: prepared.off(),
             rough,
             options,
             left: Blocks::default(),
@@ -143,8 +140,9 @@ impl<'a> Refining<'a> {
             table: Table::default(),
             along,
             known: Known::default(),
-            beyond: low.columns().saturating_sub(options.rank),
+            beyond: start.columns().saturating_sub(options.rank),
             rounds: 0,
+            best: (f64::INFINITY, 0),
             products: 0,
             columns,
             looks: Vec::new(),
@@ -178,6 +176,10 @@ impl<'a> Refining<'a> {
             let doubtful = look.places(|residual| is_bad(residual.most));
             return self.find_images(session, look, &doubtful);
         }
+        if self.is_in_vain(look) && self.is_misled(session, look, &bad)? {
+            self.restart_with_matrix(session, &look.triplets)?;
+            return Ok(true);
+        }
         if self.left.columns() > self.kept() {
             self.restart(session, &look.triplets)?;
             return Ok(true);
@@ -189,7 +191,7 @@ impl<'a> Refining<'a> {
         };
         let (known, others): (Vec<usize>, Vec<usize>) =
             wanted.iter().partition(|&&place| look.residuals[place].is_known);
-        if self.rough.is_some() && !others.is_empty() {
+        if self.rough.is_other && !others.is_empty() {
             let images = self.rough_images(session, look, &others)?;
             if self.follow(session, images)? {
                 return Ok(true);
@@ -199,14 +201,20 @@ impl<'a> Refining<'a> {
             return Ok(true);
         }
         let images = self.known_images(session, look, if known.is_empty() { &wanted } else { &known })?;
-        self.follow(session, images)
+        if self.follow(session, images)? {
+            return Ok(true);
+        }
+        // What N has no more to say of M may have.
+        let is_other = self.near.is_other;
+        if is_other {
+            self.restart_with_matrix(session, &look.triplets)?;
+        }
+        Ok(is_other)
     }
 
     /// What M makes of the right vectors of some triplets, where that is not known yet; false if it is of all.
     fn find_images(&mut self, session: &mut Session<'_>, look: &Look, places: &[usize]) -> Result<bool, SvdError> {
-        let Triplets { values, right, .. } = &look.triplets;
-        let of = |&place: &usize| right.iter().skip(place).step_by(values.len()).copied().collect();
-        let fresh = self.known.fresh(places.iter().map(of));
+        let fresh = self.known.fresh(places.iter().map(|&place| look.triplets.right_of(place)));
         if fresh.is_empty() {
             return Ok(false);
         }
@@ -218,13 +226,14 @@ impl<'a> Refining<'a> {
         self.products += 1;
         let mut products = self.known.images.products(session, &images)?;
         products.extend(session.gram(&images)?);
-        self.known.push(format!("known-{}", self.products), fresh, images, &products);
+        let of_left = self.left.products(session, &images)?;
+        self.known.push(format!("known-{}", self.products), fresh, images, &products, &of_left);
         Ok(true)
     }
 
     /// About what M makes of the right vectors of some triplets, relative to σ.
     fn rough_images(&mut self, session: &mut Session<'_>, look: &Look, places: &[usize]) -> Result<Shard, SvdError> {
-        let Some(Rough { programs, work, .. }) = self.rough else { return self.known_images(session, look, places) };
+        let Instead { programs, work, .. } = self.rough;
         let Triplets { values, right, .. } = &look.triplets;
         let mut factors = picked(right, values.len(), places);
         for row in factors.chunks_exact_mut(places.len()) {
@@ -237,11 +246,9 @@ impl<'a> Refining<'a> {
 
     /// The same from images that are known.
     fn known_images(&self, session: &mut Session<'_>, look: &Look, places: &[usize]) -> Result<Shard, SvdError> {
-        let Triplets { values, right, .. } = &look.triplets;
-        let shares: Vec<Vec<f64>> = places
-            .iter()
-            .map(|&place| self.known.split(right.iter().skip(place).step_by(values.len()).copied().collect()).shares)
-            .collect();
+        let values = &look.triplets.values;
+        let shares: Vec<Vec<f64>> =
+            places.iter().map(|&place| self.known.split(look.triplets.right_of(place)).shares).collect();
         let rows = 0..self.known.images.columns();
         let factors: Vec<f64> =
             rows.flat_map(|row| shares.iter().zip(places).map(move |(of, &place)| of[row] / values[place])).collect();
@@ -251,6 +258,9 @@ impl<'a> Refining<'a> {
     /// Adds to U those directions that some images have beyond it and that count; false if there are none.
     fn follow(&mut self, session: &mut Session<'_>, images: Shard) -> Result<bool, SvdError> {
         let (order, known) = (images.cols(), self.left.columns());
+        if known >= self.matrix.columns {
+            return Ok(false);
+        }
         let sums = session.gram_against(self.left.shards(), &images)?;
         let (within, own) = sums.split_at(known * order);
         let mut gram = own.to_vec();
@@ -266,8 +276,8 @@ impl<'a> Refining<'a> {
         if block.cols() == 0 {
             return Ok(false);
         }
-        let images = session.multiply(self.matrix.transposed, &block)?;
-        self.columns += block.cols() as f64;
+        let images = session.multiply(self.near.programs.transposed, &block)?;
+        self.columns += self.near.work * block.cols() as f64;
         self.rounds += 1;
         self.push(session, block, images)?;
         Ok(true)
@@ -280,6 +290,7 @@ impl<'a> Refining<'a> {
         let Split { fresh, within, upper, .. } =
             split_all(session, self.right.shards(), images, room, self.options.tolerance)?;
         self.along.push(session, &block, &fresh)?;
+        self.known.push_left(session, &block)?;
         self.right.push(format!("right-{}", self.products), fresh);
         self.left.push(format!("left-{}", self.products), block);
         self.table.push(&[within, upper].concat(), width);
@@ -302,6 +313,53 @@ impl<'a> Refining<'a> {
         Ok(())
     }
 
+    /// Whether some rounds have not helped, which were made with a matrix that is only near M.
+    fn is_in_vain(&mut self, look: &Look) -> bool {
+        let likely = look.residuals.iter().map(|residual| residual.likely).fold(0.0, f64::max);
+        let is_better = likely <= IN_VAIN.1 * self.best.0;
+        let is_over = !is_better && self.rounds >= self.best.1 + IN_VAIN.0;
+        if is_better || is_over {
+            self.best = (likely, self.rounds);
+        }
+        self.near.is_other && is_over
+    }
+
+    /// Whether most of the residual of one of some triplets is what N is off, which no round with N makes smaller.
+    fn is_misled(&mut self, session: &mut Session<'_>, look: &Look, places: &[usize]) -> Result<bool, SvdError> {
+        let images = session.multiply(self.near.programs.transposed, &self.along.omega)?;
+        self.columns += self.near.work * self.along.count() as f64;
+        let of_right = self.right.products(session, &images)?;
+        let off: Vec<f64> = self.along.of_right.iter().zip(&of_right).map(|(own, near)| own - near).collect();
+        let count = self.along.count();
+        let is_most = |&place: &usize| {
+            let along = small_product(&look.triplets.right_of(place), &off, 1, self.right.columns(), count);
+            let square = along.iter().map(|sum| sum * sum).sum::<f64>() / count.max(1) as f64;
+            2.0 * square > (look.residuals[place].likely * look.triplets.values[place]).powi(2)
+        };
+        Ok(places.iter().any(is_most))
+    }
+
+    /// Reduces U to the triplets found, and goes on from there with M in place of what is near it.
+    fn restart_with_matrix(&mut self, session: &mut Session<'_>, triplets: &Triplets) -> Result<(), SvdError> {
+        let count = triplets.values.len();
+        let best = self.left.picked(session, &triplets.left, count)?;
+        let images = session.multiply(self.matrix.transposed, &best)?;
+        self.columns += count as f64;
+        self.give_up_near();
+        (self.left, self.right, self.table, self.known) = Default::default();
+        self.along.clear();
+        self.push(session, best, images)
+    }
+
+    /// Has M in place of what is near it from now on.
+    fn give_up_near(&mut self) {
+        let itself = Instead::of(self.matrix);
+        if self.rough.programs.plain == self.near.programs.plain {
+            self.rough = itself;
+        }
+        (self.near, self.off) = (itself, 0.0);
+    }
+
     /// Columns of a basis that is kept.
     fn kept(&self) -> usize {
         let wanted = self.options.basis.map_or(KEPT.0 * self.options.rank + KEPT.1, |basis| basis / 2);
@@ -314,7 +372,7 @@ impl<'a> Refining<'a> {
         self.options.tolerance.is_some_and(|tolerance| worst <= tolerance)
             || is_deep
             || self.rounds >= self.options.iterations
-            || self.left.columns() >= self.matrix.columns
+            || (self.left.columns() >= self.matrix.columns && !self.near.is_other)
     }
 
     fn operator_columns(&self) -> usize {

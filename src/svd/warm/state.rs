@@ -24,6 +24,8 @@ pub(super) struct Numbers {
     table: Table,
     beyond: usize,
     rounds: usize,
+    best: (f64, usize),
+    is_near: bool,
     products: usize,
     columns: f64,
     looks: Vec<Look>,
@@ -42,6 +44,8 @@ impl<'a> Refining<'a> {
                 table: self.table.clone(),
                 beyond: self.beyond,
                 rounds: self.rounds,
+                best: self.best,
+                is_near: self.near.is_other,
                 products: self.products,
                 columns: self.columns,
                 looks: self.looks.clone(),
@@ -52,15 +56,17 @@ impl<'a> Refining<'a> {
 
     /// Takes a state up again; `None` if its panels are not those that it should have.
     pub(super) fn resumed(prepared: &'a Prepared, numbers: Numbers, mut panels: Vec<Shard>) -> Option<Self> {
-        let Numbers { table, beyond, rounds, products, columns, looks, .. } = numbers;
+        let Numbers { table, beyond, rounds, best, is_near, products, columns, looks, .. } = numbers;
         let (left, right) = (Blocks::with(numbers.left, &mut panels)?, Blocks::with(numbers.right, &mut panels)?);
         let known = Known { images: Blocks::with(numbers.images, &mut panels)?, numbers: numbers.known };
         let along = Along::with(numbers.along, panels)?;
         let fits = (table.rows(), table.columns()) == (right.columns(), left.columns())
             && (along.of_left.len(), along.of_right.len())
                 == (left.columns() * along.count(), right.columns() * along.count());
-        (fits && known.is_whole()).then(|| Self {
+        let mut resumed = Self {
             matrix: prepared.tall(),
+            near: prepared.near(),
+            off: prepared.off(),
             rough: prepared.rough(),
             options: &prepared.options,
             left,
@@ -70,9 +76,15 @@ impl<'a> Refining<'a> {
             known,
             beyond,
             rounds,
+            best,
             products,
             columns,
             looks,
-        })
+        };
+        if !is_near {
+            resumed.give_up_near();
+        }
+        let is_whole = fits && resumed.known.is_whole(resumed.left.columns());
+        is_whole.then_some(resumed)
     }
 }

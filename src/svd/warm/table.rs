@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::factor::FactorError;
 use crate::kernel::small::{SmallSvd, small_svd};
 
-/// T of `MᵀU = V·T`: a row for each column of V, a column for each of U.
+/// T of `NᵀU = V·T`: a row for each column of V, a column for each of U.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Table {
     columns: usize,
@@ -24,6 +24,11 @@ pub(super) struct Triplets {
 }
 
 impl Triplets {
+    /// One right vector, as a combination of the columns of V.
+    pub(super) fn right_of(&self, place: usize) -> Vec<f64> {
+        self.right.iter().skip(place).step_by(self.values.len().max(1)).copied().collect()
+    }
+
     /// The first `count` of them.
     pub(super) fn first(&self, count: usize) -> Self {
         let of = self.values.len();
@@ -68,7 +73,7 @@ impl Table {
         self.columns += width;
     }
 
-    /// What Mᵀ of U has in common with a column of V that is this combination: one number a column of U.
+    /// What Nᵀ of U has in common with a column of V that is this combination: one number a column of U.
     pub(super) fn of_combination(&self, factors: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.columns];
         for (row, factor) in self.entries.chunks_exact(self.columns.max(1)).zip(factors) {
