@@ -92,6 +92,15 @@ fn shorter_walks_find_the_triplets_of_longer_ones() {
     assert_eq!((products(&prepared), products(&prepared.grown_with(Some(&near)))), (10, 8));
 }
 
+/// The difference of two nodes without edges, of this length.
+fn between_isolated(graph: &Graph, length: f64) -> Vec<f32> {
+    let isolated: Vec<usize> = (0..graph.nodes()).filter(|&node| graph.degrees[node] == 0.0).take(2).collect();
+    let mut difference = vec![0.0f32; graph.nodes()];
+    let entry = (length / 2f64.sqrt()) as f32;
+    (difference[isolated[0]], difference[isolated[1]]) = (entry, -entry);
+    difference
+}
+
 /// Catches a residual that is taken for zero by construction, when it was another matrix's.
 #[test]
 fn one_that_is_near_on_one_side_alone_is_found_out() {
@@ -101,11 +110,7 @@ fn one_that_is_near_on_one_side_alone_is_found_out() {
     let alone = found(&matrix, None, &options.svd);
     // Mᵀ makes nothing of the difference w of two nodes without edges. So with N = M + σ/10·w·vᵀ it is u that changes, by a
     // tenth of w; Mᵀ·u is what it was but for a hundredth of σ, and M·v is off by a tenth.
-    let isolated: Vec<usize> = (0..nodes).filter(|&node| graph.degrees[node] == 0.0).take(2).collect();
-    let mut difference = vec![0.0f32; nodes];
-    let entry = (0.1 * alone.singular_values[15] / 2f64.sqrt()) as f32;
-    (difference[isolated[0]], difference[isolated[1]]) = (entry, -entry);
-    let w = Dense::new(nodes, 1, difference).unwrap();
+    let w = Dense::new(nodes, 1, between_isolated(&graph, 0.1 * alone.singular_values[15])).unwrap();
     let v = Dense::new(1, nodes, (0..nodes).map(|row| alone.right.row(row)[15]).collect()).unwrap();
     let added = Matrix::dense("w", w).unwrap().try_multiply(&Matrix::dense("v", v).unwrap()).unwrap();
     let near = Near { matrix: matrix.try_add(&added).unwrap(), off: 1e-3 };
@@ -168,11 +173,7 @@ fn from_vectors_one_that_is_not_near_is_given_up() {
     let alone = found(&matrix, None, &options.svd);
     // M makes nothing of the difference w of two nodes without edges. So with N = M + σ/5·u·wᵀ the right vector has a fifth of w, of
     // which M·v shows nothing and Mᵀ·u all.
-    let isolated: Vec<usize> = (0..nodes).filter(|&node| graph.degrees[node] == 0.0).take(2).collect();
-    let mut difference = vec![0.0f32; nodes];
-    let entry = (0.2 * alone.singular_values[3] / 2f64.sqrt()) as f32;
-    (difference[isolated[0]], difference[isolated[1]]) = (entry, -entry);
-    let w = Dense::new(1, nodes, difference).unwrap();
+    let w = Dense::new(1, nodes, between_isolated(&graph, 0.2 * alone.singular_values[3])).unwrap();
     let u = Dense::new(nodes, 1, (0..nodes).map(|row| alone.left.row(row)[3]).collect()).unwrap();
     let added = Matrix::dense("u", u).unwrap().try_multiply(&Matrix::dense("w", w).unwrap()).unwrap();
     let near = Near { matrix: matrix.try_add(&added).unwrap(), off: 1e-3 };
