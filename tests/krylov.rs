@@ -8,8 +8,9 @@ use common::{
     CLUSTERS, Numbers, Table, assert_shards_of, decomposed, dense, dense_svd, form, residuals, sparse, with_spectrum,
 };
 use isvd_dist::engine::Cluster;
+use isvd_dist::graph::Sparse;
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::svd::{Method, Options, Svd, SvdError, decompose};
+use isvd_dist::svd::{Completeness, Method, Options, Svd, SvdError, decompose};
 
 fn options(rank: usize) -> Options {
     Options { method: Method::Krylov, ..Options::of_rank(rank) }
@@ -339,4 +340,61 @@ fn a_few_triplets_that_are_new_are_found_by_narrow_rounds() {
     for (a, b) in warm.singular_values.iter().zip(&again.singular_values) {
         assert!((a - b).abs() < 0.1 * b, "{a} {b}");
     }
+}
+
+/// The symmetrically normalised adjacency matrix of disjoint random graphs of fifty nodes: its
+/// largest singular value is 1, once for every graph.
+fn disjoint_graphs(count: usize, seed: u64) -> Matrix {
+    const NODES: usize = 50;
+    let mut numbers = Numbers(seed);
+    let mut pairs = std::collections::BTreeSet::new();
+    for graph in 0..count {
+        for node in 0..NODES {
+            // A ring keeps the graph connected.
+            for other in [(node + 1) % NODES, numbers.below(NODES), numbers.below(NODES)] {
+                let (one, other) = ((graph * NODES + node) as u32, (graph * NODES + other) as u32);
+                pairs.extend([(one, other), (other, one)].into_iter().filter(|(one, other)| one != other));
+            }
+        }
+    }
+    let mut degrees = vec![0f32; count * NODES];
+    pairs.iter().for_each(|(one, _)| degrees[*one as usize] += 1.0);
+    let weights = pairs.iter().map(|&(one, other)| (degrees[one as usize] * degrees[other as usize]).sqrt().recip());
+    let weights: Vec<f32> = weights.collect();
+    let sparse = Sparse::from_triplets(count * NODES, count * NODES, pairs.into_iter().collect(), Some(weights));
+    Matrix::sparse("S", Arc::new(sparse.unwrap()))
+}
+
+/// Catches a block Krylov space that holds only as many copies of a repeated singular value as its
+/// blocks have columns: the missing ones would be replaced by smaller values with small residuals.
+#[test]
+fn every_copy_of_a_repeated_value_is_found() {
+    for (copies, tolerance, seed) in [
+        (2, Some(0.1), 1),
+        (17, Some(0.1), 2),
+        (40, Some(0.1), 3),
+        (40, Some(0.01), 4),
+        (40, Some(1e-4), 5),
+        (40, None, 6),
+        (100, Some(0.1), 7),
+        (100, Some(1e-4), 8),
+    ] {
+        let options = Options { tolerance, iterations: 40, seed, ..options(copies) };
+        let svd = decompose(&disjoint_graphs(copies, seed), &options, Cluster::threads(2)).unwrap();
+        let found = svd.singular_values.iter().filter(|value| **value > 0.98).count();
+        assert_eq!(found, copies, "tolerance {tolerance:?}, seed {seed}: {:?}", svd.singular_values);
+        let check = svd.certificate.completeness.expect("it is checked unless switched off");
+        assert!(check.gap > 0.0 && check.gap < 0.2 && check.failure_probability <= 1e-3, "{check:?}");
+    }
+}
+
+/// Catches a check that runs, or claims to have run, although it was switched off.
+#[test]
+fn a_check_that_is_off_is_not_certified() {
+    let options = Options { completeness: Completeness::Off, tolerance: Some(0.1), ..options(40) };
+    let matrix = disjoint_graphs(40, 1);
+    let unchecked = decompose(&matrix, &options, Cluster::threads(1)).unwrap();
+    assert_eq!(unchecked.certificate.completeness, None);
+    let checked = decompose(&matrix, &Options { completeness: Completeness::default(), ..options }, Cluster::threads(1));
+    assert!(checked.unwrap().operator_columns > unchecked.operator_columns);
 }

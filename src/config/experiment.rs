@@ -15,7 +15,7 @@ use crate::dataset::{EdgeFile, Holdout, Source};
 use crate::evaluate::{Metric, RankSearch};
 use crate::graph::{Duplicates, Import, Making, SelfLoops};
 use crate::model::embedding::{self, Walks};
-use crate::svd::Keep;
+use crate::svd::{Completeness, Keep};
 use crate::{finetune, svd};
 
 /// A validated config: what to compute on what, and what to measure.
@@ -213,6 +213,7 @@ fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigE
         iterations: entries.count(&keys::ITERATIONS, 0..=u32::MAX)?.unwrap_or(svd::DEFAULT_ITERATIONS),
         tolerance: entries.number(&keys::TOLERANCE, |tolerance| tolerance > 0.0)?,
         basis: entries.count(&keys::BASIS, 1..=u32::MAX)?,
+        completeness: entries.get(&keys::COMPLETENESS, completeness)?.unwrap_or_default(),
         seed,
         method: entries.choice(&keys::METHOD, scalar::METHOD)?.unwrap_or_default(),
         orthonormalize: entries.choice(&keys::ORTHONORMALIZE, scalar::ORTHONORMALIZE)?.unwrap_or_default(),
@@ -229,6 +230,14 @@ fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigE
         self_loops: entries.get(&keys::STAY, boolean)?.unwrap_or(DEFAULT_STAY),
         svd,
     })
+}
+
+/// `"off"`, or the gap to check.
+fn completeness(value: &Scalar) -> Option<Completeness> {
+    match value {
+        Scalar::Text(text) if text == "off" => Some(Completeness::Off),
+        other => finite(other).filter(|gap| *gap > 0.0).map(Completeness::Gap),
+    }
 }
 
 /// The rank as a config states it.
@@ -267,12 +276,16 @@ fn rank_rule(entries: &[(String, Scalar)]) -> Option<Rank> {
 
 /// A number above 0 and at most 1.
 fn share(value: &Scalar) -> Option<f64> {
-    let share = match *value {
-        Scalar::Float(share) => share,
-        Scalar::Integer(share) => share as f64,
-        _ => return None,
-    };
-    (share > 0.0 && share <= 1.0).then_some(share)
+    finite(value).filter(|share| *share > 0.0 && *share <= 1.0)
+}
+
+/// Any number but an infinite one.
+fn finite(value: &Scalar) -> Option<f64> {
+    match *value {
+        Scalar::Float(number) => Some(number).filter(|number| number.is_finite()),
+        Scalar::Integer(number) => Some(number as f64),
+        _ => None,
+    }
 }
 
 fn rank_search(entries: &Entries) -> Result<Option<RankSearch>, ConfigError> {
@@ -323,11 +336,7 @@ pub(super) fn count(value: &Scalar) -> Option<usize> {
 }
 
 fn walk_weights(value: &Scalar) -> Option<Vec<f64>> {
-    let weights = list(value, |weight| match *weight {
-        Scalar::Float(weight) => Some(weight).filter(|weight| weight.is_finite()),
-        Scalar::Integer(weight) => Some(weight as f64),
-        _ => None,
-    })?;
+    let weights = list(value, finite)?;
     (weights.len() <= MOST_STEPS as usize).then_some(weights)
 }
 

@@ -69,6 +69,7 @@ pub const KEYS: &[Key] = &[
     TOLERANCE,
     METHOD,
     BASIS,
+    COMPLETENESS,
     ORTHONORMALIZE,
     KERNEL,
     LEARNING_RATE,
@@ -315,6 +316,13 @@ pub(super) const BASIS: Key = Key {
             two blocks",
     accepts: "a whole number from 1 to 4294967295",
     default: || Some("4 · rank + 48; 64 more for up to 32,768 nodes".to_owned()),
+};
+pub(super) const COMPLETENESS: Key = Key {
+    path: "embedding.completeness",
+    about: "check that no larger singular value is missing: with a gap g, none above (1 + g) times the smallest one found, \
+            with a probability of at least 0.999; a smaller gap takes more products; \"krylov\" only",
+    accepts: "a finite number above 0, or \"off\"",
+    default: || Some("0.1".to_owned()),
 };
 pub(super) const ORTHONORMALIZE: Key = Key {
     path: "embedding.orthonormalize",

@@ -33,6 +33,8 @@ pub mod stream {
     pub const TOUCHED: u32 = 11;
     /// Maps: which rows they show, and how these are laid out.
     pub const MAP: u32 = 12;
+    /// The start block of the check that no singular triplet is missing.
+    pub const COMPLETENESS: u32 = 13;
 }
 
 /// The Philox4x32-10 block function: four random words for a counter and a key.

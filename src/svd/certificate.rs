@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::completeness::CompletenessCheck;
+
 /// Singular values below this many times the largest may be what rounding makes of zero.
 const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
 /// They are, if their relative residual is above this: that of pure rounding is one or more.
@@ -16,6 +18,8 @@ pub struct Certificate {
     pub relative_residuals: Vec<f64>,
     /// What was found on the way, where somebody looked.
     pub looks: Vec<Look>,
+    /// The check that no larger singular value is missing; `None` where it was not made.
+    pub completeness: Option<CompletenessCheck>,
 }
 
 /// How far the triplets were at some moment on the way.
@@ -29,13 +33,18 @@ pub struct Look {
     pub worst_residual: f64,
 }
 
+/// Singular values below this may be what rounding makes of zero, given the largest one.
+pub(super) fn rounding_level(largest: f64) -> f64 {
+    ROUNDING * largest
+}
+
 impl Certificate {
     /// Divides each residual by its own singular value.
     pub(super) fn new(residual_squares: &[f64], singular_values: &[f64]) -> Self {
         let relative = |(square, sigma): (&f64, &f64)| square.max(0.0).sqrt() / sigma;
         Self {
             relative_residuals: residual_squares.iter().zip(singular_values).map(relative).collect(),
-            looks: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -48,7 +57,7 @@ impl Certificate {
     /// How many triplets at the front are more than rounding. A singular value that is tiny beside the largest and no
     /// larger than about its own residual is what rounding makes of zero.
     pub(super) fn count_real(&self, singular_values: &[f64]) -> usize {
-        let noise = ROUNDING * singular_values.first().copied().unwrap_or(0.0);
+        let noise = rounding_level(singular_values.first().copied().unwrap_or(0.0));
         let pairs = singular_values.iter().zip(&self.relative_residuals);
         pairs.take_while(|(value, residual)| **value > noise || **residual < NOISY_RESIDUAL).count()
     }

@@ -17,7 +17,7 @@ pub(super) fn complete(
     prepared: &Prepared,
     projection: Projection,
 ) -> Result<(Triplets, bool), SvdError> {
-    let Projection { right, right_rotation, singular_values, iterations, operator_columns, looks, .. } = projection;
+    let Projection { right, right_rotation, singular_values, iterations, operator_columns, looks, completeness, .. } = projection;
     let (options, tall) = (&prepared.options, prepared.tall());
     let positive = singular_values.iter().take_while(|&&value| value > 0.0).count();
     let count = options.rank.min(positive);
@@ -40,7 +40,7 @@ pub(super) fn complete(
     drop(back);
     let last = looks.last().map(|look| look.worst_residual);
     let was_met = last.zip(prepared.tolerance_to_grow()).is_some_and(|(worst, tolerance)| worst <= tolerance);
-    let certificate = Certificate { looks, ..Certificate::default() };
+    let certificate = Certificate { looks, completeness, ..Certificate::default() };
     let operator_columns = operator_columns + count + found;
     let triplets = Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy: None };
     let certified = certified_by(session, &squares, triplets)?;

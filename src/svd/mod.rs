@@ -27,6 +27,7 @@
 
 mod certificate;
 mod complete;
+mod completeness;
 mod demand;
 mod gram;
 mod keep;
@@ -41,6 +42,7 @@ mod warm;
 mod wide;
 
 pub use certificate::{Certificate, Look};
+pub use completeness::{Completeness, CompletenessCheck};
 pub use keep::Keep;
 pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, SvdError};
 pub use prepared::{Beside, Near, Prepared};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::completeness::Completeness;
 use super::keep::Keep;
 use crate::engine::EngineError;
 use crate::kernel::factor::FactorError;
@@ -29,6 +30,9 @@ pub struct Options {
     /// The most columns of a basis that [`Method::Krylov`] keeps on each side, at least the rank and two blocks; beyond, it goes
     /// on from the best of them. `None` means 4·rank + 48, and 64 more where the short side of the matrix is at most 32,768.
     pub basis: Option<usize>,
+    /// Whether to check that no larger singular value is missing. [`Method::Krylov`] without vectors
+    /// to start from checks; [`Method::Gram`] computes all values anyway.
+    pub completeness: Completeness,
     /// Names the random start.
     pub seed: u64,
     /// Which algorithm.
@@ -76,6 +80,7 @@ impl Options {
             iterations: DEFAULT_ITERATIONS,
             tolerance: None,
             basis: None,
+            completeness: Completeness::default(),
             seed: 1,
             method: Method::default(),
             orthonormalize: Orthonormalize::default(),
@@ -99,6 +104,7 @@ impl Options {
             return Err(SvdError::RankTooLarge { rank: self.rank, shape, limit });
         }
         self.keep.check()?;
+        self.completeness.validate()?;
         if let Some(tolerance) = self.tolerance.filter(|tolerance| !(tolerance.is_finite() && *tolerance > 0.0)) {
             return Err(SvdError::BadTolerance { tolerance });
         }
@@ -132,6 +138,12 @@ pub enum SvdError {
     BadTolerance {
         /// What was given.
         tolerance: f64,
+    },
+    /// The gap of the completeness check has no meaning.
+    #[error("a gap of {gap} has no meaning for the completeness check: give a number above 0, such as 0.1")]
+    BadGap {
+        /// What was given.
+        gap: f64,
     },
     /// A share of something that is no share.
     #[error("a share of {part} has no meaning: give a number above 0 and at most 1, such as 0.9")]

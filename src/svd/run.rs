@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::certificate::{Certificate, Look};
 use super::complete::complete;
+use super::completeness::CompletenessCheck;
 use super::gram::{self, Spectrum};
 use super::keep::{Kept, Probe};
 use super::krylov::grow;
@@ -135,6 +136,7 @@ pub struct SvdNumbers {
     singular_values: Vec<f64>,
     relative_residuals: Vec<f64>,
     looks: Vec<Look>,
+    completeness: Option<CompletenessCheck>,
     iterations: usize,
     operator_columns: usize,
     energy: Option<f64>,
@@ -148,6 +150,7 @@ impl Answer for Svd {
             singular_values: self.singular_values.clone(),
             relative_residuals: self.certificate.relative_residuals.clone(),
             looks: self.certificate.looks.clone(),
+            completeness: self.certificate.completeness,
             iterations: self.iterations,
             operator_columns: self.operator_columns,
             energy: self.energy,
@@ -160,8 +163,9 @@ impl Answer for Svd {
 
     fn from_parts(numbers: SvdNumbers, panels: Vec<Dense>) -> Option<Self> {
         let [left, right] = <[Dense; 2]>::try_from(panels).ok()?;
-        let SvdNumbers { singular_values, relative_residuals, looks, iterations, operator_columns, energy } = numbers;
-        let certificate = Certificate { relative_residuals, looks };
+        let SvdNumbers { singular_values, relative_residuals, looks, completeness, iterations, operator_columns, energy } =
+            numbers;
+        let certificate = Certificate { relative_residuals, looks, completeness };
         Some(Self { left, singular_values, right, certificate, iterations, operator_columns, energy })
     }
 }
@@ -244,7 +248,8 @@ fn of_spectrum(session: &mut Session<'_>, prepared: &Prepared, spectrum: Spectru
     let (left, right) = with_signs(session, left, right, prepared.is_turned())?;
     let images = multiply_wide(session, tall.transposed, &left)?;
     let squares = session.distance_squares(&images, &right, &singular_values)?;
-    let certificate = Certificate::new(&squares, &singular_values);
+    let completeness = Some(CompletenessCheck::EXHAUSTIVE);
+    let certificate = Certificate { completeness, ..Certificate::new(&squares, &singular_values) };
     let operator_columns = tall.columns + 2 * rank;
     let triplets = Triplets { left, singular_values, right, certificate, iterations: 0, operator_columns, energy };
     Ok(without_rounding(session, triplets)?.turned(prepared.is_turned()))
@@ -271,8 +276,8 @@ fn triplets(session: &mut Session<'_>, prepared: &Prepared, mut projection: Proj
     let right = rotated(&mut projection.right, &projection.right_rotation)?;
     let (left, right) = with_signs(session, left, right, prepared.is_turned())?;
     projection.singular_values.truncate(count);
-    let Projection { singular_values, iterations, operator_columns, looks, .. } = projection;
-    let certificate = Certificate { looks, ..Certificate::default() };
+    let Projection { singular_values, iterations, operator_columns, looks, completeness, .. } = projection;
+    let certificate = Certificate { looks, completeness, ..Certificate::default() };
     Ok(Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy })
 }
 
@@ -305,8 +310,8 @@ pub(super) fn certified_by(
     squares: &[f64],
     mut triplets: Triplets,
 ) -> Result<Triplets, SvdError> {
-    let looks = std::mem::take(&mut triplets.certificate.looks);
-    triplets.certificate = Certificate { looks, ..Certificate::new(squares, &triplets.singular_values) };
+    let Certificate { looks, completeness, .. } = std::mem::take(&mut triplets.certificate);
+    triplets.certificate = Certificate { looks, completeness, ..Certificate::new(squares, &triplets.singular_values) };
     without_rounding(session, triplets)
 }
 

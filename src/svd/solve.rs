@@ -44,6 +44,7 @@ pub fn solve_on(
         certificate: Certificate {
             relative_residuals: triplets.certificate.relative_residuals[..kept].to_vec(),
             looks: triplets.certificate.looks,
+            completeness: triplets.certificate.completeness,
         },
         iterations: triplets.iterations,
         operator_columns: triplets.operator_columns,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::completeness::CompletenessCheck;
 use super::certificate::{Certificate, Look};
 use super::options::SvdError;
 use super::orthonormal::{Basis, Care, orthonormalize};
@@ -43,6 +44,8 @@ pub(super) struct Projection {
     pub(super) residual_squares: Option<Vec<f64>>,
     /// What was found on the way.
     pub(super) looks: Vec<Look>,
+    /// The check that no triplet is missing, where it was made.
+    pub(super) completeness: Option<CompletenessCheck>,
 }
 
 /// How far the iteration is.
@@ -121,6 +124,7 @@ pub(super) fn iterate(
         operator_columns: count.operator_columns,
         residual_squares: None,
         looks: count.looks,
+        completeness: None,
     })
 }
 

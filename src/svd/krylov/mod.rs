@@ -21,6 +21,7 @@
 mod basis;
 mod care;
 mod check;
+mod missing;
 mod overlap;
 mod project;
 mod size;
@@ -30,6 +31,7 @@ mod state;
 use std::ops::Range;
 
 use super::certificate::{Certificate, Look};
+use super::completeness::CompletenessCheck;
 use super::keep::{Keep, Probe};
 use super::options::{Options, SvdError};
 use super::prepared::Prepared;
@@ -43,6 +45,7 @@ use basis::Basis;
 pub(super) use care::Bases;
 use care::Care;
 use check::Checks;
+use missing::Outcome;
 use project::{Projected, Rotations};
 pub(super) use size::{Demand, demand};
 use size::{Sizes, depth};
@@ -63,6 +66,7 @@ pub(super) fn grow(
         matrix: near.programs,
         options,
         sizes,
+        limit: sizes.columns,
         care: Care::for_tolerance(options.tolerance, prepared.bases()),
         bases: prepared.bases(),
         left: Basis::default(),
@@ -75,6 +79,9 @@ pub(super) fn grow(
         total: None,
         checks: Checks::default(),
         looks: Vec::new(),
+        surrogate_error: prepared.off(),
+        searches: 0,
+        completeness: None,
     };
     let next = match journal.resume(session)? {
         Some((numbers, panels)) => growth.resume(numbers, panels),
@@ -99,6 +106,7 @@ pub(super) fn grow(
         operator_columns: worth(growth.operator_columns),
         residual_squares: None,
         looks: growth.looks,
+        completeness: growth.completeness,
     })
 }
 
@@ -110,6 +118,8 @@ struct Growth<'a> {
     matrix: Tall,
     options: &'a Options,
     sizes: Sizes,
+    /// The most columns to multiply by.
+    limit: usize,
     care: Care,
     bases: Bases,
     /// U, without the newest block; empty if it is not kept.
@@ -126,6 +136,12 @@ struct Growth<'a> {
     total: Option<f64>,
     checks: Checks,
     looks: Vec<Look>,
+    /// ‖(M − N)v‖ / ‖Mv‖, about, where N stands for M.
+    surrogate_error: f64,
+    /// Searches for missing triplets made so far.
+    searches: usize,
+    /// The search that found nothing missing.
+    completeness: Option<CompletenessCheck>,
 }
 
 /// The newest block of U, not yet multiplied by Mᵀ; of V where that is the only basis.
@@ -147,6 +163,8 @@ struct Grown {
     coupling: Vec<f64>,
     /// How many these are.
     width: usize,
+    /// No more columns can or should follow.
+    is_last: bool,
 }
 
 impl Growth<'_> {
@@ -187,10 +205,21 @@ impl Growth<'_> {
                 Bases::Both => self.grow_both(session, next)?,
                 Bases::Right => self.grow_right(session, next)?,
             };
-            let Some(Grown { beyond, error, coupling, width }) = grown else {
+            let Grown { beyond, error, coupling, width, is_last } = grown;
+            if is_last {
                 self.tell(session, progress, None);
-                break;
-            };
+                let rotations = self.rotations(session, None)?;
+                // The work limit ends the run as it is.
+                if self.is_looked_for() || !self.is_deep() {
+                    return Ok(rotations);
+                }
+                let rank = self.options.rank;
+                match self.search(session, rotations, rank, Next { block: beyond, error, step: self.steps })? {
+                    Outcome::Complete(rotations) => return Ok(rotations),
+                    Outcome::Incomplete(with_missing) => next = with_missing,
+                }
+                continue;
+            }
             let known = self.projected.width();
             let is_exhausted = beyond.cols() == 0;
             let is_too_large = known + beyond.cols().max(1) > self.sizes.kept;
@@ -218,7 +247,12 @@ impl Growth<'_> {
                         .map_or(is_deep, |tolerance| found <= tolerance && (is_deep || !is_exhausted))
                     {
                         self.tell(session, progress, worst);
-                        return Ok(rotations);
+                        let beyond = Next { block: beyond, error, step: self.steps };
+                        match self.search(session, rotations, wanted, beyond)? {
+                            Outcome::Complete(rotations) => return Ok(rotations),
+                            Outcome::Incomplete(with_missing) => next = with_missing,
+                        }
+                        continue;
                     }
                     let is_cheap = Checks::is_cheap(self.matrix.columns, known, self.sizes.width);
                     self.checks.note(self.steps, found, self.options.tolerance.unwrap_or(0.0), is_cheap);
@@ -251,8 +285,8 @@ impl Growth<'_> {
         tolerance.is_some_and(|tolerance| residual > tolerance).then_some(residual)
     }
 
-    /// Multiplies the newest block of U by Mᵀ, and what V lacks of the images by M; `None` if no more columns can or should follow.
-    fn grow_both(&mut self, session: &mut Session<'_>, next: Next) -> Result<Option<Grown>, SvdError> {
+    /// Multiplies the newest block of U by Mᵀ, and what V lacks of the images by M, unless it is the last step.
+    fn grow_both(&mut self, session: &mut Session<'_>, next: Next) -> Result<Grown, SvdError> {
         let Next { block, error, step } = next;
         let width = block.cols();
         let images = self.multiply(session, self.matrix.transposed, &block)?;
@@ -263,14 +297,15 @@ impl Growth<'_> {
         self.steps += 1;
         self.right.push(name("right", self.steps), fresh.clone(), of_fresh);
         if self.is_last(fresh.cols()) {
-            return Ok(None);
+            let beyond = session.columns(self.left.blocks().last().unwrap_or(&fresh), 0..0)?;
+            return Ok(Grown { beyond, error: 0.0, coupling: Vec::new(), width: 0, is_last: true });
         }
         let Split { fresh: beyond, upper: coupling, error, .. } = self.images(session, &fresh)?;
-        Ok(Some(Grown { beyond, error, coupling, width: fresh.cols() }))
+        Ok(Grown { beyond, error, coupling, width: fresh.cols(), is_last: false })
     }
 
-    /// Multiplies the newest block of V by MᵀM; `None` if no more columns can or should follow.
-    fn grow_right(&mut self, session: &mut Session<'_>, next: Next) -> Result<Option<Grown>, SvdError> {
+    /// Multiplies the newest block of V by MᵀM.
+    fn grow_right(&mut self, session: &mut Session<'_>, next: Next) -> Result<Grown, SvdError> {
         let Next { block, error, step } = next;
         let width = block.cols();
         self.right.push(name("right", step), block.clone(), error);
@@ -283,7 +318,7 @@ impl Growth<'_> {
         let Split { fresh: beyond, within, upper: coupling, error } =
             self.right.split(session, images, self.right.far(), most, care)?;
         self.projected.push(&within, width);
-        Ok((!self.is_last(width)).then_some(Grown { beyond, error, coupling, width }))
+        Ok(Grown { beyond, error, coupling, width, is_last: self.is_last(width) })
     }
 
     /// How orthonormal the next block of V has to be where that is the only basis. The first ones hold the vectors that MᵀM stretches most,
@@ -325,8 +360,13 @@ impl Growth<'_> {
     /// multiplied by as may be.
     fn is_last(&self, width: usize) -> bool {
         let known = self.projected.width();
-        let is_deep = !self.is_looked_for() && known >= self.enough(self.options.rank);
-        known >= self.matrix.columns || is_deep || self.operator_columns + 2 * width > self.sizes.columns
+        let is_deep = !self.is_looked_for() && self.is_deep();
+        known >= self.matrix.columns || is_deep || self.operator_columns + 2 * width > self.limit
+    }
+
+    /// Whether the basis has the columns that are enough without a tolerance.
+    fn is_deep(&self) -> bool {
+        self.projected.width() >= self.enough(self.options.rank)
     }
 
     /// Whether the triplets on the way tell when to stop.
@@ -395,7 +435,12 @@ impl Growth<'_> {
     /// Reduces both bases to their best vectors.
     fn restart(&mut self, session: &mut Session<'_>, rotations: &Rotations) {
         let of = rotations.singular_values.len();
-        let count = Sizes::restart(self.projected.width(), self.options.rank).min(of);
+        self.reduce(session, rotations, Sizes::restart(self.projected.width(), self.options.rank).min(of));
+    }
+
+    /// Reduces both bases to the singular vectors of the first `count` triplets.
+    fn reduce(&mut self, session: &mut Session<'_>, rotations: &Rotations, count: usize) {
+        let of = rotations.singular_values.len();
         let mut reduce = |basis: &mut Basis, rotation: &[f64], kind: &str| {
             let small = Rotations::first(rotation, of, count);
             *basis = std::mem::take(basis).rotated(session, &name(kind, self.steps), &small, count);

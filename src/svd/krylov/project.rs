@@ -183,6 +183,14 @@ impl Rotations {
         Self { bases: Bases::Right, singular_values, left: Vec::new(), right }
     }
 
+    /// Of bases that are singular vectors already.
+    pub(super) fn diagonal(bases: Bases, values: &[f64]) -> Self {
+        let count = values.len();
+        let identity: Vec<f64> = (0..count * count).map(|entry| f64::from(u8::from(entry % (count + 1) == 0))).collect();
+        let left = if bases == Bases::Both { identity.clone() } else { Vec::new() };
+        Self { bases, singular_values: values.to_vec(), left, right: identity }
+    }
+
     /// A single triplet of that matrix.
     pub(super) fn of_last(Eigenpair { value, vector }: Eigenpair) -> Self {
         Self::of_square(Eigen { values: vec![value], vectors: vector })

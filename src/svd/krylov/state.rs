@@ -27,6 +27,8 @@ pub(super) struct Numbers {
     next_error: f64,
     next_step: usize,
     has_probe: bool,
+    limit: usize,
+    searches: usize,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,6 +73,8 @@ impl Growth<'_> {
                 next_error: next.error,
                 next_step: next.step,
                 has_probe: self.probe.is_some(),
+                limit: self.limit,
+                searches: self.searches,
             },
             panels: left.chain(right).chain([(self.name_of(next), &next.block)]).chain(probe).collect(),
         }
@@ -94,6 +98,7 @@ impl Growth<'_> {
         (self.projected, self.checks, self.looks) = (numbers.projected, numbers.checks, numbers.looks);
         (self.operator_columns, self.total) = (numbers.operator_columns, numbers.total);
         (self.drawn, self.steps) = (numbers.drawn, numbers.steps);
+        (self.limit, self.searches) = (numbers.limit, numbers.searches);
         Some(Next { block, error: numbers.next_error, step: numbers.next_step })
     }
 }

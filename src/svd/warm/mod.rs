@@ -355,6 +355,7 @@ impl<'a> Refining<'a> {
             iterations: self.rounds,
             operator_columns,
             looks: self.looks,
+            completeness: None,
         }
     }
 }
