@@ -220,7 +220,8 @@ fn a_tolerance_stops_early_and_is_met() {
 #[test]
 fn fewer_columns_than_subspace_iteration() {
     let matrix = of_spectrum(500, 400, &(0..400).map(|i| 1.0 / (1.0 + 0.1 * f64::from(i))).collect::<Vec<_>>(), 14);
-    let options = Options { tolerance: Some(0.02), iterations: 200, ..options(24) };
+    let completeness = Completeness::Off;
+    let options = Options { tolerance: Some(0.02), iterations: 200, completeness, ..options(24) };
     let krylov = decomposed(&matrix, &options);
     let subspace = decomposed(&matrix, &Options { method: Method::Subspace, ..options });
     assert!(krylov.certificate.worst() <= 0.0201 && subspace.certificate.worst() <= 0.0201);
@@ -229,12 +230,14 @@ fn fewer_columns_than_subspace_iteration() {
     assert!(2 * fewer <= more, "{fewer} and {more}");
 }
 
-/// Never more columns than subspace iteration takes with the same settings, but for those of the certificate.
+/// Never more columns than subspace iteration takes with the same settings, but for the certificate
+/// and the search for missing triplets.
 #[test]
 fn iterations_limit_the_columns() {
     let matrix = of_spectrum(300, 260, &(0..260).map(|i| 1.0 / (1.0 + 0.01 * f64::from(i))).collect::<Vec<_>>(), 15);
     for iterations in [0, 1, 3, 5] {
-        let options = Options { tolerance: Some(1e-7), iterations, ..options(20) };
+        let completeness = Completeness::Off;
+        let options = Options { tolerance: Some(1e-7), iterations, completeness, ..options(20) };
         let krylov = decomposed(&matrix, &options);
         let subspace = decomposed(&matrix, &Options { method: Method::Subspace, ..options });
         assert!(krylov.operator_columns <= subspace.operator_columns, "{iterations}: {}", krylov.operator_columns);
@@ -395,6 +398,71 @@ fn a_check_that_is_off_is_not_certified() {
     let matrix = disjoint_graphs(40, 1);
     let unchecked = decompose(&matrix, &options, Cluster::threads(1)).unwrap();
     assert_eq!(unchecked.certificate.completeness, None);
-    let checked = decompose(&matrix, &Options { completeness: Completeness::default(), ..options }, Cluster::threads(1));
+    let checked =
+        decompose(&matrix, &Options { completeness: Completeness::default(), ..options }, Cluster::threads(1));
     assert!(checked.unwrap().operator_columns > unchecked.operator_columns);
+}
+
+/// Catches triplets that are dropped, or never looked for, because a dominant singular value makes
+/// them look like rounding: σ₁ is 2·10⁶, as that of the all-ones term is on 10⁸ nodes with λ = 0.02.
+#[test]
+fn small_values_beside_a_dominant_one_are_found() {
+    let (nodes, rank) = (2_000, 10);
+    let graphs = disjoint_graphs(nodes / 50, 3);
+    for factor in [400.0, 1000.0] {
+        let matrix = &graphs + Matrix::ones(nodes, nodes) * factor;
+        for tolerance in [Some(0.1), Some(0.01), None] {
+            let options = Options { tolerance, iterations: 40, ..options(rank) };
+            let svd = decompose(&matrix, &options, Cluster::threads(2)).unwrap();
+            let (first, others) = svd.singular_values.split_first().unwrap();
+            let dominant = factor * nodes as f64 + 1.0;
+            assert!((first / dominant - 1.0).abs() < 1e-6, "{first}, not {dominant}");
+            assert_eq!(others.len(), rank - 1, "{factor}, {tolerance:?}: {others:?}");
+            assert!(others.iter().all(|value| (value - 1.0).abs() < 0.02), "{factor}, {tolerance:?}: {others:?}");
+            if tolerance == Some(0.1) {
+                assert!(svd.certificate.worst() <= 0.1, "{factor}: {:?}", svd.certificate);
+            }
+        }
+    }
+}
+
+/// Catches squares of singular values that overflow or vanish in 32-bit numbers.
+#[test]
+fn singular_values_are_right_over_the_whole_range_of_f32() {
+    let matrix = disjoint_graphs(3, 3);
+    for (factor, method) in [
+        (1e-44, Method::Krylov),
+        (1e-25, Method::Krylov),
+        (1e-25, Method::Subspace),
+        (1e-25, Method::Gram),
+        (1e19, Method::Krylov),
+        (1e19, Method::Subspace),
+        (1e19, Method::Gram),
+        (1e37, Method::Krylov),
+    ] {
+        let options = Options { tolerance: Some(1e-3), iterations: 100, method, ..Options::of_rank(3) };
+        let of_workers = [1, 2, 3].map(|workers| decompose(&(&matrix * factor), &options, Cluster::threads(workers)));
+        let [one, two, three] = of_workers.map(Result::unwrap);
+        assert!(one == two && two == three, "{factor}, {method:?}");
+        assert_eq!(one.singular_values.len(), 3, "{factor}, {method:?}");
+        for value in &one.singular_values {
+            assert!((value / factor - 1.0).abs() < 1e-5, "{factor}, {method:?}: {value}");
+        }
+        assert!(one.certificate.worst() <= 1e-3, "{factor}, {method:?}");
+    }
+    let zero = decompose(&(&matrix * 0.0), &options(3), Cluster::threads(2)).unwrap();
+    assert_eq!(zero.effective_rank(), 0);
+}
+
+/// Catches a basis that is full before it holds all of the matrix: rounding had added a direction
+/// outside of its range.
+#[test]
+fn all_values_are_found_at_full_rank_without_a_tolerance() {
+    let nodes = 28;
+    let matrix = Matrix::stacked(&[Matrix::identity(nodes), Matrix::ones(nodes, nodes)]);
+    let svd = decompose(&matrix, &options(nodes), Cluster::threads(2)).unwrap();
+    let (first, others) = svd.singular_values.split_first().unwrap();
+    assert!((first - ((nodes * nodes + 1) as f64).sqrt()).abs() < 1e-4);
+    assert_eq!(others.len(), nodes - 1);
+    assert!(others.iter().all(|value| (value - 1.0).abs() < 1e-5), "{others:?}");
 }

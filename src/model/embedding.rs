@@ -14,8 +14,8 @@ use crate::model::short::short_walks;
 use crate::model::transition::Degrees;
 use crate::svd::{self, Beside, Look, Near, Progress, SvdError};
 
-/// How far off a matrix of shorter walks may be, as a part of the tolerance: what is left for the residuals is 0.99 of it then. With a
-/// quarter, AUC on HepTh was 0.001 less.
+/// The largest error of a surrogate matrix of shorter walks, as a part of the tolerance: an order of
+/// magnitude below what the tolerance itself allows, so that the surrogate hardly adds to a residual.
 const NEAR: f64 = 0.1;
 /// How far off it may be whatever the tolerance is.
 const MOST_OFF: f64 = 0.02;

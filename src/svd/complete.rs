@@ -1,6 +1,6 @@
 //! Triplets from right vectors alone.
 
-use super::certificate::Certificate;
+use super::certificate::{Certificate, count_significant};
 use super::options::SvdError;
 use super::prepared::Prepared;
 use super::run::{Triplets, certified_by, with_signs};
@@ -17,7 +17,9 @@ pub(super) fn complete(
     prepared: &Prepared,
     projection: Projection,
 ) -> Result<(Triplets, bool), SvdError> {
-    let Projection { right, right_rotation, singular_values, iterations, operator_columns, looks, completeness, .. } = projection;
+    let Projection {
+        right, right_rotation, singular_values, iterations, operator_columns, looks, completeness, ..
+    } = projection;
     let (options, tall) = (&prepared.options, prepared.tall());
     let positive = singular_values.iter().take_while(|&&value| value > 0.0).count();
     let count = options.rank.min(positive);
@@ -37,13 +39,14 @@ pub(super) fn complete(
     let (left, right) = with_signs(session, left, right, prepared.is_turned())?;
     let back = multiply_wide(session, tall.transposed, &left)?;
     let squares = session.distance_squares(&back, &right, &singular_values)?;
+    let kept = count_significant(session, &back, &right, &squares, &singular_values)?;
     drop(back);
     let last = looks.last().map(|look| look.worst_residual);
     let was_met = last.zip(prepared.tolerance_to_grow()).is_some_and(|(worst, tolerance)| worst <= tolerance);
     let certificate = Certificate { looks, completeness, ..Certificate::default() };
     let operator_columns = operator_columns + count + found;
     let triplets = Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy: None };
-    let certified = certified_by(session, &squares, triplets)?;
+    let certified = certified_by(session, &squares, kept, triplets)?;
     let is_met = options.tolerance.is_none_or(|tolerance| certified.certificate.worst() <= tolerance);
     Ok((certified, was_met && !is_met))
 }

@@ -36,6 +36,7 @@ mod options;
 mod orthonormal;
 mod prepared;
 mod run;
+mod scale;
 mod solve;
 mod subspace;
 mod warm;

@@ -187,6 +187,12 @@ pub enum SvdError {
         /// How far from it the basis is.
         smallest_pivot: f64,
     },
+    /// The squares of the singular values are beyond 32-bit numbers: scale the matrix by this power of two.
+    #[error("the singular values are out of the range of 32-bit arithmetic: multiply the matrix by 2^{exponent}")]
+    OutOfRange {
+        /// The power of two.
+        exponent: i32,
+    },
     /// A small factorisation failed.
     #[error(transparent)]
     Factor(#[from] FactorError),

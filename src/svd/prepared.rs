@@ -37,6 +37,8 @@ pub struct Prepared {
     rough: Option<usize>,
     /// Which bases block Krylov iteration grows.
     bases: Bases,
+    /// The matrix is the one to decompose times two to this power.
+    pub(super) exponent: i32,
 }
 
 /// A matrix N that is nearly another one, M, and less work to multiply by.
@@ -59,6 +61,12 @@ pub struct Beside {
 }
 
 impl Beside {
+    /// The same matrices times a number.
+    pub(super) fn scaled(&self, factor: f64) -> Self {
+        let near = self.near.as_ref().map(|Near { matrix, off }| Near { matrix: matrix * factor, off: *off });
+        Self { near, rough: self.rough.as_ref().map(|rough| rough * factor) }
+    }
+
     /// Those that help to decompose a matrix of this shape: the near one, and the rough one.
     fn serving(&self, shape: Shape, options: &Options) -> (Option<&Near>, Option<&Matrix>) {
         let Options { method, keep, tolerance, ref start, .. } = *options;
@@ -116,7 +124,7 @@ impl Prepared {
             programs.truncate(2);
         }
         let bases = Bases::for_options(&options);
-        let prepared = Self { shape, options, block, programs, gram, near: None, rough: None, bases };
+        let prepared = Self { shape, options, block, programs, gram, near: None, rough: None, bases, exponent: 0 };
         match cluster.memory {
             // Processes that have more or less memory than others have to do the same.
             Some(limit) => prepared.within(limit, cluster.mesh.is_none()),
@@ -192,9 +200,9 @@ impl Prepared {
             (false, Bases::Right) => Bases::Both,
             (false, Bases::Both) => return None,
         };
-        let Self { shape, block, .. } = *self;
+        let Self { shape, block, exponent, .. } = *self;
         let (options, programs) = (self.options.clone(), self.programs.clone());
-        Some(Self { shape, options, block, programs, gram: None, near: None, rough: None, bases })
+        Some(Self { shape, options, block, programs, gram: None, near: None, rough: None, bases, exponent })
     }
 
     /// The parts of its matrix to write down first: all of it where its entries are needed anyway and fit, else what pays.
@@ -230,12 +238,12 @@ impl Prepared {
         self.gram.is_some()
     }
 
-    /// Whether the transpose is decomposed in place of the matrix: one that is wider than high. Of a square one either side
-    /// would do to grow alone; the left one took Hits@20 of ogbl-ddi further, by 0.001 over four seeds. What starts from vectors of a square one
-    /// has to be turned: Mv is then what a near matrix may stand for, and what that is off is known of Mv alone.
+    /// Whether the transpose is decomposed in place of the matrix: where it is wider than high. A warm
+    /// start of a square matrix needs the transpose too: the error of a surrogate is known for Mv, which
+    /// is then the product that the surrogate replaces.
     pub(super) fn is_turned(&self) -> bool {
         let Shape { rows, columns } = self.shape;
-        rows < columns || (rows == columns && (self.options.start.is_some() || self.bases == Bases::Right))
+        rows < columns || (rows == columns && self.options.start.is_some())
     }
 
     /// The programs as those of a matrix that is at least as high as wide.

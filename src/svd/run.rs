@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::certificate::{Certificate, Look};
+use super::certificate::{Certificate, Look, count_significant};
 use super::complete::complete;
 use super::completeness::CompletenessCheck;
 use super::gram::{self, Spectrum};
@@ -12,6 +12,7 @@ use super::keep::{Kept, Probe};
 use super::krylov::grow;
 use super::options::{Method, Options, SvdError};
 use super::prepared::{Beside, Prepared};
+use super::scale::{another_exponent, power_of_two};
 use super::subspace::{Projection, iterate, rotate};
 use super::warm::refine;
 use super::wide::multiply_wide;
@@ -112,21 +113,56 @@ pub fn decompose_beside(
 ) -> Result<Svd, SvdError> {
     let label = format!("svd {} {}", matrix.shape(), options.label());
     watch.once(&label, cluster, || {
-        let prepared = Prepared::with_parts_formed(matrix, beside, options, cluster)?;
-        let watch = watch.clone();
-        run(cluster, prepared.programs(), move |session| {
-            let triplets = decompose_on(session, &prepared, &watch)?;
-            let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);
-            Ok(Svd {
-                left: left.unwrap_or_default(),
-                singular_values: triplets.singular_values,
-                right: right.unwrap_or_default(),
-                certificate: triplets.certificate,
-                iterations: triplets.iterations,
-                operator_columns: triplets.operator_columns,
-                energy: triplets.energy,
-            })
-        })
+        let mut exponent = 0;
+        loop {
+            let found = match exponent {
+                0 => decompose_scaled(matrix, beside, options, cluster, &watch, exponent)?,
+                _ => {
+                    let factor = power_of_two(exponent);
+                    let (matrix, beside) = (matrix * factor, beside.scaled(factor));
+                    decompose_scaled(&matrix, &beside, options, cluster, &watch, exponent)?
+                }
+            };
+            match found {
+                Ok(mut svd) => {
+                    svd.singular_values.iter_mut().for_each(|value| *value *= power_of_two(-exponent));
+                    return Ok(svd);
+                }
+                Err(another) => exponent = another,
+            }
+        }
+    })
+}
+
+/// Decomposes a matrix that was multiplied by two to a power. The inner error is another power that
+/// keeps the arithmetic within range.
+fn decompose_scaled(
+    matrix: &Matrix,
+    beside: &Beside,
+    options: &Options,
+    cluster: Cluster,
+    watch: &Watch<Progress>,
+    exponent: i32,
+) -> Result<Result<Svd, i32>, SvdError> {
+    let mut prepared = Prepared::with_parts_formed(matrix, beside, options, cluster)?;
+    prepared.exponent = exponent;
+    let watch = watch.clone();
+    run(cluster, prepared.programs(), move |session| {
+        let triplets = match decompose_on(session, &prepared, &watch) {
+            Ok(triplets) => triplets,
+            // All workers see the same error, and end the run together.
+            Err(error) => return another_exponent(&error, exponent).map(Err).ok_or(error),
+        };
+        let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);
+        Ok(Ok(Svd {
+            left: left.unwrap_or_default(),
+            singular_values: triplets.singular_values,
+            right: right.unwrap_or_default(),
+            certificate: triplets.certificate,
+            iterations: triplets.iterations,
+            operator_columns: triplets.operator_columns,
+            energy: triplets.energy,
+        }))
     })
 }
 
@@ -163,8 +199,15 @@ impl Answer for Svd {
 
     fn from_parts(numbers: SvdNumbers, panels: Vec<Dense>) -> Option<Self> {
         let [left, right] = <[Dense; 2]>::try_from(panels).ok()?;
-        let SvdNumbers { singular_values, relative_residuals, looks, completeness, iterations, operator_columns, energy } =
-            numbers;
+        let SvdNumbers {
+            singular_values,
+            relative_residuals,
+            looks,
+            completeness,
+            iterations,
+            operator_columns,
+            energy,
+        } = numbers;
         let certificate = Certificate { relative_residuals, looks, completeness };
         Some(Self { left, singular_values, right, certificate, iterations, operator_columns, energy })
     }
@@ -228,7 +271,11 @@ fn iterate_with(
             let measured = projection.residual_squares.take();
             let triplets = triplets(session, prepared, projection)?;
             let certified = match measured {
-                Some(squares) => certified_by(session, &squares, triplets)?,
+                Some(squares) => {
+                    let kept =
+                        Certificate::new(&squares, &triplets.singular_values).count_real(&triplets.singular_values);
+                    certified_by(session, &squares, kept, triplets)?
+                }
                 None => certify(session, prepared.tall().plain, triplets)?,
             };
             (certified, false)
@@ -251,8 +298,9 @@ fn of_spectrum(session: &mut Session<'_>, prepared: &Prepared, spectrum: Spectru
     let completeness = Some(CompletenessCheck::EXHAUSTIVE);
     let certificate = Certificate { completeness, ..Certificate::new(&squares, &singular_values) };
     let operator_columns = tall.columns + 2 * rank;
+    let kept = count_significant(session, &images, &right, &squares, &singular_values)?;
     let triplets = Triplets { left, singular_values, right, certificate, iterations: 0, operator_columns, energy };
-    Ok(without_rounding(session, triplets)?.turned(prepared.is_turned()))
+    Ok(truncated(session, triplets, kept)?.turned(prepared.is_turned()))
 }
 
 /// The vectors of the triplets that are kept, with their signs fixed.
@@ -301,25 +349,26 @@ fn certify(session: &mut Session<'_>, plain: usize, mut triplets: Triplets) -> R
     let images = multiply_wide(session, plain, &triplets.right)?;
     triplets.operator_columns += triplets.singular_values.len();
     let squares = session.distance_squares(&images, &triplets.left, &triplets.singular_values)?;
-    certified_by(session, &squares, triplets)
+    let kept = count_significant(session, &images, &triplets.left, &squares, &triplets.singular_values)?;
+    drop(images);
+    certified_by(session, &squares, kept, triplets)
 }
 
-/// Writes down residuals that were measured on the way, and drops the triplets at the end that are rounding and nothing else.
+/// Writes the measured residuals down, and keeps the first `kept` triplets: the others are rounding.
 pub(super) fn certified_by(
     session: &mut Session<'_>,
     squares: &[f64],
+    kept: usize,
     mut triplets: Triplets,
 ) -> Result<Triplets, SvdError> {
     let Certificate { looks, completeness, .. } = std::mem::take(&mut triplets.certificate);
     triplets.certificate = Certificate { looks, completeness, ..Certificate::new(squares, &triplets.singular_values) };
-    without_rounding(session, triplets)
+    truncated(session, triplets, kept)
 }
 
-/// Drops the triplets at the end that are rounding and nothing else.
-fn without_rounding(session: &mut Session<'_>, mut triplets: Triplets) -> Result<Triplets, SvdError> {
-    let found = triplets.singular_values.len();
-    let kept = triplets.certificate.count_real(&triplets.singular_values);
-    if kept < found {
+/// The first `kept` triplets.
+fn truncated(session: &mut Session<'_>, mut triplets: Triplets, kept: usize) -> Result<Triplets, SvdError> {
+    if kept < triplets.singular_values.len() {
         triplets.singular_values.truncate(kept);
         triplets.certificate.relative_residuals.truncate(kept);
         triplets.left = session.columns(&triplets.left, 0..kept)?;

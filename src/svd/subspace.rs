@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::completeness::CompletenessCheck;
 use super::certificate::{Certificate, Look};
+use super::completeness::CompletenessCheck;
 use super::options::SvdError;
 use super::orthonormal::{Basis, Care, orthonormalize};
 use super::prepared::Prepared;
 use super::run::Progress;
+use super::scale::check_range;
 use crate::engine::checkpoint::{Journal, State};
 use crate::engine::{EngineError, Session, Shard};
 use crate::kernel::factor::FactorError;
@@ -79,7 +80,9 @@ pub(super) fn iterate(
         Some(product) => product,
         None => {
             let start = first_block(session, prepared, start)?;
-            count.multiply(session, matrix.plain, &start)?
+            let product = count.multiply(session, matrix.plain, &start)?;
+            check_range(session, prepared, &product)?;
+            product
         }
     };
     while count.iterations < options.iterations {

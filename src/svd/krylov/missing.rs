@@ -1,7 +1,7 @@
 //! The search for singular vectors that a basis lacks; [`super::super::completeness`] has the theory.
 
 use super::super::certificate::rounding_level;
-use super::super::completeness::{Completeness, CompletenessCheck, WIDTH, steps};
+use super::super::completeness::{Completeness, CompletenessCheck, WIDTH, steps, threshold};
 use super::super::options::SvdError;
 use super::care::{Bases, Care};
 use super::check::Checks;
@@ -31,7 +31,7 @@ impl Growth<'_> {
         next: Next,
     ) -> Result<Outcome, SvdError> {
         let Completeness::Gap(gap) = self.options.completeness else { return Ok(Outcome::Complete(rotations)) };
-        if self.projected.width() >= self.matrix.columns {
+        if self.is_whole() {
             self.completeness = Some(CompletenessCheck::EXHAUSTIVE);
             return Ok(Outcome::Complete(rotations));
         }
@@ -49,10 +49,10 @@ impl Growth<'_> {
         let search = Search {
             programs,
             found: basis.blocks(),
-            threshold: last.max(rounding_level(*first)),
+            threshold: threshold(gap, *last).max(rounding_level(*first)),
             steps,
             seed: self.options.seed.wrapping_add((self.searches as u64) << 32),
-            care: self.care,
+            care: self.careful(),
         };
         let Missing { vectors, operator_columns } = search.run(session)?;
         self.searches += 1;
@@ -87,8 +87,9 @@ impl Growth<'_> {
         let joined = session.beside(&[&vectors, &images])?;
         let known = blocks.iter().map(Shard::cols).sum();
         let most = self.matrix.columns.saturating_sub(known);
-        let errors = vec![self.care.orthonormal; known];
-        let Split { fresh, error, .. } = split(session, &blocks, &errors, NONE, joined, most, self.care)?;
+        let care = self.careful();
+        let errors = vec![care.orthonormal; known];
+        let Split { fresh, error, .. } = split(session, &blocks, &errors, NONE, joined, most, care)?;
         let block = session.beside(&[&next.block, &fresh])?;
         Ok(Next { block, error: next.error.max(error), step: next.step })
     }
@@ -124,7 +125,8 @@ impl Search<'_> {
         let (mut blocks, mut columns) = (found.to_vec(), known);
         let mut projected = Projected::new(Bases::Right);
         let random = session.random_normal(rows, WIDTH.min(rows - known), seed, stream::COMPLETENESS)?;
-        let mut block = split(session, &blocks, &vec![care.orthonormal; columns], 0..0, random, rows - known, care)?.fresh;
+        let mut block =
+            split(session, &blocks, &vec![care.orthonormal; columns], 0..0, random, rows - known, care)?.fresh;
         let mut operator_columns = 0;
         for step in 1..=steps {
             let width = block.cols();
@@ -142,8 +144,7 @@ impl Search<'_> {
                 break;
             }
             let errors = vec![care.orthonormal; columns];
-            let Split { fresh, within, .. } =
-                split(session, &blocks, &errors, 0..0, images, rows - columns, care)?;
+            let Split { fresh, within, .. } = split(session, &blocks, &errors, 0..0, images, rows - columns, care)?;
             projected.push(&within[known * width..], width);
             block = fresh;
         }

@@ -36,6 +36,7 @@ use super::keep::{Keep, Probe};
 use super::options::{Options, SvdError};
 use super::prepared::Prepared;
 use super::run::Progress;
+use super::scale::check_range;
 use super::subspace::{Projection, Tall};
 use crate::engine::checkpoint::Journal;
 use crate::engine::{Session, Shard};
@@ -63,6 +64,7 @@ pub(super) fn grow(
     let options = &Options { tolerance: prepared.tolerance_to_grow(), ..prepared.options.clone() };
     let sizes = Sizes::new(options, near.programs.columns, prepared.block);
     let mut growth = Growth {
+        prepared,
         matrix: near.programs,
         options,
         sizes,
@@ -115,6 +117,7 @@ const NONE: Range<usize> = 0..0;
 
 /// Bases on their way.
 struct Growth<'a> {
+    prepared: &'a Prepared,
     matrix: Tall,
     options: &'a Options,
     sizes: Sizes,
@@ -291,7 +294,7 @@ impl Growth<'_> {
         let width = block.cols();
         let images = self.multiply(session, self.matrix.transposed, &block)?;
         let Split { fresh, within, upper, error: of_fresh } =
-            self.right.split(session, images, NONE, self.matrix.columns, self.care)?;
+            self.right.split(session, images, NONE, self.matrix.columns - self.right.columns(), self.careful())?;
         self.projected.push(&[within, upper].concat(), width);
         self.left.push(name("left", step), block, error);
         self.steps += 1;
@@ -314,16 +317,16 @@ impl Growth<'_> {
         drop(block);
         self.operator_columns += 2 * width;
         let most = self.matrix.columns - self.right.columns();
-        let care = self.care_alone();
+        let care = self.careful();
         let Split { fresh: beyond, within, upper: coupling, error } =
             self.right.split(session, images, self.right.far(), most, care)?;
         self.projected.push(&within, width);
         Ok(Grown { beyond, error, coupling, width, is_last: self.is_last(width) })
     }
 
-    /// How orthonormal the next block of V has to be where that is the only basis. The first ones hold the vectors that MᵀM stretches most,
-    /// and what is in common with those comes back in all that follow.
-    fn care_alone(&self) -> Care {
+    /// How orthonormal the next block has to be. The first ones hold the dominant vectors: what a later
+    /// block has in common with those is multiplied by their singular values.
+    fn careful(&self) -> Care {
         let stretch = match self.projected.width() < Basis::FIRST * self.sizes.width {
             true => f64::INFINITY,
             false => self.projected.stretch(self.sizes.width),
@@ -339,13 +342,8 @@ impl Growth<'_> {
             Bases::Both => self.images(session, &random)?,
             Bases::Right => {
                 let images = self.multiply(session, self.matrix.transposed, &random)?;
-                self.right.split(
-                    session,
-                    images,
-                    NONE,
-                    self.matrix.columns - self.right.columns(),
-                    self.care_alone(),
-                )?
+                self.check_range(session, &images)?;
+                self.right.split(session, images, NONE, self.matrix.columns - self.right.columns(), self.careful())?
             }
         };
         Ok(Next { block, error, step })
@@ -359,9 +357,13 @@ impl Growth<'_> {
     /// Whether no more columns can or should follow: the space is complete, or deep enough, or as many columns were
     /// multiplied by as may be.
     fn is_last(&self, width: usize) -> bool {
-        let known = self.projected.width();
         let is_deep = !self.is_looked_for() && self.is_deep();
-        known >= self.matrix.columns || is_deep || self.operator_columns + 2 * width > self.limit
+        self.is_whole() || is_deep || self.operator_columns + 2 * width > self.limit
+    }
+
+    /// Whether V spans the whole space.
+    fn is_whole(&self) -> bool {
+        self.right.columns() >= self.matrix.columns
     }
 
     /// Whether the basis has the columns that are enough without a tolerance.
@@ -416,7 +418,18 @@ impl Growth<'_> {
     /// What U lacks of the images of a block of the other side.
     fn images(&mut self, session: &mut Session<'_>, block: &Shard) -> Result<Split, SvdError> {
         let images = self.multiply(session, self.matrix.plain, block)?;
-        self.left.split(session, images, NONE, self.matrix.columns - self.left.columns(), self.care)
+        self.check_range(session, &images)?;
+        // Rounding adds directions outside of the range of M: U may have a block more than V.
+        let most = (self.matrix.columns + self.sizes.width).min(self.matrix.rows) - self.left.columns();
+        self.left.split(session, images, NONE, most, self.careful())
+    }
+
+    /// Checks the range of the first product of a run.
+    fn check_range(&self, session: &mut Session<'_>, product: &Shard) -> Result<(), SvdError> {
+        match self.steps == 0 && self.drawn == 1 {
+            true => check_range(session, self.prepared, product),
+            false => Ok(()),
+        }
     }
 
     fn multiply(&mut self, session: &mut Session<'_>, program: usize, block: &Shard) -> Result<Shard, SvdError> {

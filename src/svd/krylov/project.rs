@@ -186,7 +186,8 @@ impl Rotations {
     /// Of bases that are singular vectors already.
     pub(super) fn diagonal(bases: Bases, values: &[f64]) -> Self {
         let count = values.len();
-        let identity: Vec<f64> = (0..count * count).map(|entry| f64::from(u8::from(entry % (count + 1) == 0))).collect();
+        let identity: Vec<f64> =
+            (0..count * count).map(|entry| f64::from(u8::from(entry % (count + 1) == 0))).collect();
         let left = if bases == Bases::Both { identity.clone() } else { Vec::new() };
         Self { bases, singular_values: values.to_vec(), left, right: identity }
     }

@@ -26,6 +26,7 @@ use super::options::{Options, SvdError};
 use super::orthonormal::{Care, orthonormalize};
 use super::prepared::{Instead, Prepared};
 use super::run::Progress;
+use super::scale::check_range;
 use super::subspace::{Projection, Tall};
 use crate::engine::checkpoint::Journal;
 use crate::engine::{Session, Shard};
@@ -109,6 +110,7 @@ impl<'a> Refining<'a> {
         let given = session.panel_from(start, given, options.seed, random::stream::START_BLOCK)?;
         let given = orthonormalize(session, given, how, Care::Enough)?.panel;
         let images = session.multiply(rough.programs.plain, &given)?;
+        check_range(session, prepared, &images)?;
         let basis = orthonormalize(session, images, how, Care::Full)?.panel;
         let width = basis.cols();
         if width < options.rank {
