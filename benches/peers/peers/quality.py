@@ -45,11 +45,10 @@ class Judge:
         return hits(edges, non_edges, int(self.work.metric.removeprefix("hits@")))
 
     def figure_of_vectors(self, vectors: np.ndarray) -> float | None:
-        """The metric for one vector a node: by inner products or by cosines, whichever is better."""
+        """The metric for one vector a node, by cosines, the similarity that such programs document."""
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit = vectors / np.where(lengths == 0, 1, lengths)
-        figures = [self.figure(vectors, vectors), self.figure(unit, unit)]
-        return max((figure for figure in figures if figure is not None), default=None)
+        return self.figure(unit, unit)
 
 
 def scores(left: np.ndarray, right: np.ndarray, pairs: np.ndarray) -> np.ndarray:
