@@ -3,10 +3,11 @@
 mod support;
 
 use std::path::Path;
+use std::process::Output;
 
 use serde_json::Value;
 
-use support::{assert_done, assert_refused, folder, names, run, small, text, write_config};
+use support::{SMALL, assert_done, assert_refused, folder, names, run, small, text, write_config};
 
 #[test]
 fn without_arguments_the_demo_goes_to_its_own_folder() {
@@ -53,24 +54,35 @@ fn usage_errors_end_with_2() {
     assert!(names(folder.path()).is_empty(), "a refused run leaves nothing behind");
 }
 
-/// More than one worker a core take longer together, and nothing else would tell them from fewer.
+/// A run that starts fewer workers than were asked for cannot be compared with anything; one that starts them all must
+/// say that fewer would be faster, and must find the same bits.
 #[test]
-fn no_more_workers_are_started_than_help() {
-    let (few, many) = (folder(), folder());
+fn as_many_workers_are_started_as_asked_for() {
+    let (one, many) = (folder(), folder());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let with = |folder: &Path, workers: &str| {
-        run(folder, &[workers, "--out=out", "--json", "--set=embedding.rank=4", "--set=embedding.iterations=1"])
+    let with = |folder: &Path, arguments: &[&str]| {
+        let small = ["--out=out", "--json", "--set=embedding.rank=4", "--set=embedding.iterations=1"];
+        run(folder, &[&small[..], arguments].concat())
     };
-    let output = with(many.path(), "--workers=1024");
+    let workers = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap()["workers"].clone();
+    let asked = cores + 6;
+    let output = with(many.path(), &[&format!("--workers={asked}")]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).contains(&format!("1024 workers on {cores} cores")), "{}", text(&output.stderr));
-    let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(metrics["workers"].as_u64(), Some(cores as u64));
-    assert_done(&with(few.path(), "--workers=1"));
+    assert_eq!(workers(&output), asked);
+    let line = format!("{asked} workers on {cores} cores: --workers {cores} would be faster");
+    let lines: Vec<&str> = text(&output.stderr).lines().filter(|line| line.contains("workers")).collect();
+    assert_eq!(lines, [line]);
+
+    assert_done(&with(one.path(), &["--workers=1"]));
     for name in ["left.npy", "right.npy"] {
         let bytes = |folder: &Path| std::fs::read(folder.join("out").join(name)).unwrap();
-        assert!(bytes(many.path()) == bytes(few.path()), "{name}");
+        assert!(bytes(many.path()) == bytes(one.path()), "{name}");
     }
+    let by_default = with(one.path(), &[]);
+    assert_done(&by_default);
+    assert_eq!(workers(&by_default), cores);
+    let quiet = with(many.path(), &[&format!("--workers={asked}"), "--quiet"]);
+    assert_eq!((workers(&quiet), text(&quiet.stderr)), (asked.into(), ""));
 }
 
 #[test]
@@ -99,15 +111,60 @@ fn config_errors_end_with_2_and_name_the_place() {
     );
 }
 
+/// People name a shipped config as they name its file.
+#[test]
+fn a_shipped_config_is_found_by_its_name_and_by_its_file_name() {
+    let folder = folder();
+    for config in ["demo", "demo.toml", "./demo.toml", "configs/demo.toml", "./configs/demo.toml"] {
+        let output = small(folder.path(), &["--config", config, "--json", "--no-report"]);
+        assert_done(&output);
+        let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(metrics["config"], "demo", "{config}");
+        assert_done(&run(folder.path(), &["explain", "--quiet", "--config", config, "--set=embedding.rank=4"]));
+    }
+    assert_eq!(names(&folder.path().join("out")), ["demo"]);
+    let store = folder.path().join("store");
+    assert_done(&run(folder.path(), &["convert", "--config=demo.toml", "--out=store"]));
+    assert!(store.is_dir());
+    std::fs::write(folder.path().join("updates.txt"), "2024-03-01 + n1 n2\n").unwrap();
+    assert_done(&run(folder.path(), &[&["follow", "--config=demo.toml", "--updates=updates.txt"], SMALL].concat()));
+    #[cfg(unix)]
+    assert_done(&run(folder.path(), &[&["launch", "-n", "2", "--config=demo.toml"], SMALL].concat()));
+}
+
+#[test]
+fn a_config_file_of_that_name_is_preferred_to_the_shipped_config() {
+    let folder = folder();
+    let content = |seed: u64| format!("dataset = \"rmat-6\"\nseed = {seed}\n");
+    std::fs::create_dir(folder.path().join("configs")).unwrap();
+    std::fs::write(folder.path().join("demo.toml"), content(5)).unwrap();
+    std::fs::write(folder.path().join("configs/demo.toml"), content(6)).unwrap();
+    for (config, seed) in [("demo.toml", 5), ("./demo.toml", 5), ("configs/demo.toml", 6), ("demo", 1)] {
+        let output = small(folder.path(), &["--config", config, "--json", "--no-report"]);
+        assert_done(&output);
+        let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(metrics["seed"], seed, "{config}");
+    }
+}
+
 #[test]
 fn a_config_that_does_not_exist_says_which_do() {
     let folder = folder();
     assert_refused(&run(folder.path(), &["--config", "domo"]), 2, &["`domo`", "shipped are `demo`", "./domo.toml"]);
-    assert_refused(
-        &run(folder.path(), &["--config", "demo.toml"]),
-        2,
-        &["cannot read the config demo.toml", "the shipped config is called `demo`", "because: "],
-    );
+    write_config(folder.path(), "dataset = \"demo\"\n");
+    std::fs::create_dir(folder.path().join("own")).unwrap();
+    std::fs::write(folder.path().join("own/first.toml"), "dataset = \"demo\"\n").unwrap();
+    for (config, words) in [
+        ("domo.toml", &["cannot read the config domo.toml", "did you mean `demo`?", "because: "][..]),
+        ("mien.toml", &["cannot read the config mien.toml", "did you mean `mine.toml`?"]),
+        ("elsewhere/demo.toml", &["cannot read the config elsewhere/demo.toml", "did you mean `demo`?"]),
+        ("own/frist.toml", &["cannot read the config own/frist.toml", "did you mean `own/first.toml`?"]),
+        ("/configs/demo.toml", &["cannot read the config /configs/demo.toml", "did you mean `demo`?"]),
+        ("own", &["no shipped config is called `own`"]),
+        ("./own", &["cannot read the config ./own"]),
+    ] {
+        assert_refused(&run(folder.path(), &["--config", config]), 2, words);
+    }
 }
 
 #[test]

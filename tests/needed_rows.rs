@@ -38,7 +38,7 @@ fn found(folder: &Path, processes: usize, workers: usize, arguments: &[&str]) ->
     let (n, out) = (processes.to_string(), format!("{processes}x{workers}"));
     let (workers, out_option) = (format!("--workers={workers}"), format!("--out={out}"));
     let launch = if processes > 1 { vec!["launch", "-n", &n] } else { Vec::new() };
-    assert_done(&run(folder, &[&launch[..], &[&workers, "--oversubscribe", &out_option], &SHORT, arguments].concat()));
+    assert_done(&run(folder, &[&launch[..], &[&workers, &out_option], &SHORT, arguments].concat()));
     let files = ["left.npy", "right.npy", "singular_values.npy"];
     files.map(|name| fs::read(folder.join(&out).join(name)).unwrap()).to_vec()
 }

@@ -60,7 +60,7 @@ fn cora_has_the_same_bits_on_any_number_of_workers() {
     for (workers, transport) in [(2, "pointers"), (3, "pointers"), (2, "bytes")] {
         let other = folder();
         let (workers, transport) = (format!("--workers={workers}"), format!("--transport={transport}"));
-        run(other.path(), &[&data, "--config=cora-dropout", &workers, "--oversubscribe", &transport]);
+        run(other.path(), &[&data, "--config=cora-dropout", &workers, &transport]);
         assert_same_files(one.path(), other.path());
     }
 }
@@ -92,7 +92,7 @@ fn two_epochs_of_fine_tuning_have_the_same_bits_on_any_number_of_workers() {
         let other = folder();
         support::write_config(other.path(), DEMO);
         let (workers, transport) = (format!("--workers={workers}"), format!("--transport={transport}"));
-        run(other.path(), &["--config=mine.toml", &workers, "--oversubscribe", &transport]);
+        run(other.path(), &["--config=mine.toml", &workers, &transport]);
         assert_same_files(one.path(), other.path());
     }
     let names: Vec<&str> =

@@ -71,7 +71,13 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
         None => {
             #[cfg(unix)]
             launch::end_with_launcher();
-            run(&Request::new(arguments)?)
+            let (workers, is_quiet) = (arguments.workers, arguments.quiet);
+            let request = Request::new(arguments)?;
+            // `launch` has said it for all of its processes.
+            if !is_quiet && !cluster::is_launched() {
+                workers.advise(1);
+            }
+            run(&request)
         }
     }
 }

@@ -77,7 +77,7 @@ impl Request {
         let log = LevelFilter::from(log);
         Ok(Self {
             cluster: Cluster {
-                workers: if company.is_some() { workers.together() } else { workers.alone(quiet) },
+                workers: workers.count(),
                 transport: transport.into(),
                 memory: memory.or_else(memory::share),
                 mesh: None,

@@ -74,7 +74,7 @@ pub enum ConfigError {
         name: String,
     },
     /// The file cannot be read.
-    #[error("cannot read the config {}{}", path.display(), shipped::hint(path))]
+    #[error("cannot read the config {}{}", path.display(), shipped::hint(path, source))]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::defaults::*;
@@ -65,7 +66,8 @@ pub struct Update {
 impl Experiment {
     /// Reads a config file, or the shipped config of that name, and overrides its entries by each `key=value` in turn.
     ///
-    /// What has a folder in front or ends in `.toml` is a path; anything else is a name.
+    /// What has a folder in front or ends in `.toml` is a path; anything else is a name. Where there is no file at a path such as
+    /// `ddi.toml` or `configs/ddi.toml`, it means the shipped config of that name.
     ///
     /// ```
     /// use isvd_dist::config::Experiment;
@@ -79,8 +81,13 @@ impl Experiment {
             let text = shipped::find(&name).ok_or(ConfigError::UnknownName { name: name.clone() })?;
             return Self::parse(&name, &format!("{name}.toml"), text, assignments);
         }
-        let text =
-            fs::read_to_string(config).map_err(|source| ConfigError::Unreadable { path: config.to_owned(), source })?;
+        let text = match (fs::read_to_string(config), shipped::named_by_file(config)) {
+            (Ok(text), _) => text,
+            (Err(error), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
+                return Self::load(name.as_ref(), assignments);
+            }
+            (Err(source), _) => return Err(ConfigError::Unreadable { path: config.to_owned(), source }),
+        };
         let name = config.file_stem().unwrap_or(config.as_os_str()).to_string_lossy();
         Self::parse(&name, &config.display().to_string(), &text, assignments)
     }

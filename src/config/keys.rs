@@ -365,7 +365,7 @@ fn siblings(table: &str) -> Vec<&'static str> {
 }
 
 /// The closest of `known`, if a third of the letters are right to guess from.
-pub(super) fn nearest(word: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     known
         .map(|name| (strsim::damerau_levenshtein(word, name), name))

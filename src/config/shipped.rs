@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::{fs, io};
 
 /// A config inside the binary.
 #[derive(Debug, Clone, Copy)]
@@ -58,10 +59,39 @@ pub(super) fn is_name(config: &Path) -> bool {
     config.file_name() == Some(config.as_os_str()) && config.extension() != Some(OsStr::new("toml"))
 }
 
-/// A word for those who wrote `demo.toml` and meant `demo`.
-pub(super) fn hint(path: &Path) -> String {
-    let shipped = path.file_stem().and_then(OsStr::to_str).filter(|stem| find(stem).is_some());
-    shipped.map_or_else(String::new, |name| format!(" (the shipped config is called `{name}`)"))
+/// The shipped config whose file is meant by a path: its own file name, in the current folder or in `configs`.
+pub(super) fn named_by_file(path: &Path) -> Option<&'static str> {
+    let folder = path.parent()?.strip_prefix(".").unwrap_or(path.parent()?);
+    let is_usual = folder == Path::new("") || folder == Path::new("configs");
+    let name = stem(path).filter(|_| is_usual && !path.is_absolute())?;
+    SHIPPED.iter().map(|config| config.name).find(|shipped| *shipped == name)
+}
+
+/// The configs that were probably meant by the path of a file that is not there: a file of that folder, or a shipped one.
+pub(super) fn hint(path: &Path, error: &io::Error) -> String {
+    if error.kind() != io::ErrorKind::NotFound {
+        return String::new();
+    }
+    let near: Vec<String> = nearest_file(path).into_iter().chain(stem(path).and_then(nearest).map(String::from)).collect();
+    match near.is_empty() {
+        true => String::new(),
+        false => format!(" (did you mean `{}`?)", near.join("` or `")),
+    }
+}
+
+/// The name that a file gives its config.
+fn stem(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str().map(|name| name.strip_suffix(".toml").unwrap_or(name))
+}
+
+/// The config file of the same folder with the nearest name.
+fn nearest_file(path: &Path) -> Option<String> {
+    let folder = path.parent()?;
+    let listed = fs::read_dir(if folder == Path::new("") { Path::new(".") } else { folder }).ok()?;
+    let names = listed.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let configs: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
+    let nearest = super::keys::nearest(stem(path)?, configs.iter().filter_map(|name| name.strip_suffix(".toml")))?;
+    Some(folder.join(format!("{nearest}.toml")).display().to_string())
 }
 
 #[cfg(test)]
@@ -73,6 +103,16 @@ mod tests {
         assert_eq!(nearest("dem0"), Some("demo"));
         assert_eq!(nearest("cora_dropuot"), Some("cora-dropout"));
         assert_eq!(nearest("something"), None);
+    }
+
+    #[test]
+    fn the_file_names_of_shipped_configs_are_known() {
+        for path in ["demo.toml", "./demo.toml", "configs/demo.toml", "./configs/demo.toml", "./demo", "configs/demo"] {
+            assert_eq!(named_by_file(path.as_ref()), Some("demo"), "{path}");
+        }
+        for path in ["", ".", "..", "/", "mine.toml", "/demo.toml", "/configs/demo.toml", "../demo.toml", "own/demo.toml"] {
+            assert_eq!(named_by_file(path.as_ref()), None, "{path}");
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ struct Run(Child);
 impl Run {
     fn start(folder: &Path, workers: usize, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_isvd-dist"));
-        command.current_dir(folder).args(["--out=out", "--json", "--oversubscribe"]);
+        command.current_dir(folder).args(["--out=out", "--json"]);
         command.arg(format!("--workers={workers}")).args(arguments);
         Self(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
     }

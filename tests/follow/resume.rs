@@ -30,7 +30,7 @@ fn survives_kills(source: &[&str]) {
     for pause in [5, 20, 35, 40, 120, 170, 60, 90] {
         let workers = format!("--workers={}", 1 + pause % 3);
         let before = logged(world.path());
-        let mut run = world.start(&[&arguments[..], &["--resume", &workers, "--oversubscribe"]].concat());
+        let mut run = world.start(&[&arguments[..], &["--resume", &workers]].concat());
         let mut is_over = || run.0.try_wait().unwrap().is_some();
         // Right after a batch, or at any moment.
         match pause % 20 {

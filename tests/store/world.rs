@@ -16,7 +16,7 @@ pub fn convert(folder: &Path, arguments: &[&str]) {
 #[track_caller]
 pub fn results(folder: &Path, workers: usize, arguments: &[&str]) -> Results {
     let workers = format!("--workers={workers}");
-    assert_done(&run(folder, &[&["--out=results", &workers, "--oversubscribe"], arguments].concat()));
+    assert_done(&run(folder, &[&["--out=results", &workers], arguments].concat()));
     let mut files = answer::results(&folder.join("results"));
     // It says where the data are.
     files.remove("model.json");

@@ -22,7 +22,6 @@ pub fn run(workers: usize, transport: &str, more: &[&str]) -> Answer {
     let output = cargo_bin_cmd!("isvd-dist")
         .current_dir(folder.path())
         .arg(format!("--workers={workers}"))
-        .arg("--oversubscribe")
         .arg(format!("--transport={transport}"))
         .args(["--json", "--out=results"])
         .args(more)

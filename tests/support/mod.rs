@@ -69,9 +69,14 @@ pub fn is_progress(line: &str) -> bool {
     seconds.is_some_and(|(seconds, _)| seconds.trim_start().parse::<f64>().is_ok())
 }
 
-/// What stands on stderr beside progress.
+/// Whether a line of stderr names a faster number of workers: that depends on the machine.
+pub fn is_advice(line: &str) -> bool {
+    line.contains(": --workers ") && line.trim_end().ends_with(" would be faster")
+}
+
+/// What stands on stderr apart from progress and advice.
 pub fn said(stderr: &str) -> String {
-    stderr.split_inclusive('\n').filter(|line| !is_progress(line)).collect()
+    stderr.split_inclusive('\n').filter(|line| !is_progress(line) && !is_advice(line)).collect()
 }
 
 #[track_caller]

@@ -181,9 +181,12 @@ impl Follow {
         if origin.is_folder() && (self.batch.is_some() || self.every.is_some() || self.linger.is_some()) {
             return Err(FollowError::BatchesGiven { path: self.updates.clone() }.into());
         }
+        if !self.quiet {
+            self.workers.advise(1);
+        }
         let request = Request {
             cluster: Cluster {
-                workers: self.workers.alone(self.quiet),
+                workers: self.workers.count(),
                 transport: Transport::Pointers,
                 memory: self.memory.or_else(memory::share),
                 mesh: None,

@@ -60,7 +60,11 @@ impl Launch {
         };
         what.map_or(Ok(()), |what| Err(ClusterError::NotForLaunch { what }))?;
         // What is wrong with the config is said once, and not by every process.
+        let (workers, is_quiet) = (parsed.workers, parsed.quiet);
         let request = Request::new(parsed)?;
+        if !is_quiet {
+            workers.advise(self.processes);
+        }
         for restart in 0.. {
             let more = if restart == 0 || request.resume { &[] } else { ON_RESTART };
             let ended = self.attempt(&arguments, more).map_err(Error::Launch)?;
