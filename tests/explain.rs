@@ -74,6 +74,23 @@ fn classifiers_are_explained_by_their_sizes_too() {
     assert_refused(&missing, 2, &["nodes are classified here: give --features beside --nodes and --edges"]);
 }
 
+/// What is planned must be what is run: where `auto` finds no short side, it grows a Krylov basis.
+#[test]
+fn auto_is_planned_as_the_iteration_that_runs() {
+    let plan = |method: &str| {
+        let method = format!("--set=embedding.method={method}");
+        // A matrix stated as text has no surrogate, which `krylov` alone would take.
+        let plan = json(&["--config=demo", "--matrix=S", "--set=embedding.rank=32", "--workers=2", &method]);
+        plan["stages"][0].clone()
+    };
+    let (auto, krylov, subspace) = (plan("auto"), plan("krylov"), plan("subspace"));
+    assert_eq!(auto["method"], "block Krylov iteration");
+    for key in ["block", "turns", "memory"] {
+        assert_eq!(auto[key], krylov[key], "{key}");
+    }
+    assert_ne!(auto["memory"]["panels"], subspace["memory"]["panels"]);
+}
+
 #[test]
 fn drawings_name_every_step() {
     let matrix = "--matrix=A @ (A + 2 * J)";

@@ -2,7 +2,7 @@
 
 use super::keep::Keep;
 use super::krylov::{self, Bases};
-use super::options::{Method, Options, SvdError};
+use super::options::{Options, SvdError};
 use super::prepared::Prepared;
 use super::wide::columns_at_a_time;
 use crate::graph::Tiling;
@@ -20,15 +20,15 @@ const KEPT_BY_ALLOCATOR: u64 = 32 << 20;
 impl Prepared {
     /// How often it will multiply, if it takes all the iterations it may.
     pub fn work(&self) -> Work {
-        match self.options.method {
-            Method::Krylov => {
+        match self.options.method.keeps_blocks() {
+            true => {
                 let krylov::Demand { width, steps, .. } = self.krylov_demand(&self.options, self.block);
                 match self.bases() {
                     Bases::Both => Work { block: width, plain: steps + 1, transposed: steps },
                     Bases::Right => Work { block: width, plain: steps, transposed: steps + 1 },
                 }
             }
-            _ => {
+            false => {
                 let turns = self.options.iterations + 1;
                 Work { block: self.block, plain: turns, transposed: turns }
             }
@@ -37,10 +37,10 @@ impl Prepared {
 
     /// How the triplets are found, in words.
     pub fn method(&self) -> &'static str {
-        match self.options.method {
+        match self.options.method.keeps_blocks() {
             _ if self.is_gram() => "the Gram matrix of the short side",
-            Method::Krylov => "block Krylov iteration",
-            _ => "subspace iteration",
+            true => "block Krylov iteration",
+            false => "subspace iteration",
         }
     }
 
@@ -70,8 +70,8 @@ impl Prepared {
         };
         // The vectors in shards, and a copy of them in one piece.
         let vectors = 2 * both(options.rank) / processes;
-        let (products, answer, block) = match options.method {
-            Method::Krylov => {
+        let (products, answer, block) = match options.method.keeps_blocks() {
+            true => {
                 // Bases are kept to the end.
                 let krylov::Demand { width, basis, .. } = self.krylov_demand(options, columns);
                 let bases = match self.bases() {
@@ -94,7 +94,7 @@ impl Prepared {
                 let measuring = [measured(tall.plain, low, high), measured(tall.transposed, high, low)];
                 ([growing, measuring].concat(), bases / processes + vectors, width)
             }
-            _ => {
+            false => {
                 // The basis that a block came from is still needed when it is multiplied.
                 let held = panel_bytes(high, columns);
                 let products = [product(tall.plain, columns, held), product(tall.transposed, columns, 0)];
@@ -104,7 +104,7 @@ impl Prepared {
         let product = products.into_iter().max_by_key(Memory::total).unwrap_or_default();
         // Small panels are given back to the allocator, and not by that to the system.
         let shard = panel_bytes(high, block) / processes / machine.workers as u64;
-        let panels = match shard < KEPT_BY_ALLOCATOR && options.method != Method::Krylov {
+        let panels = match shard < KEPT_BY_ALLOCATOR && !options.method.keeps_blocks() {
             true => product.panels + answer,
             false => product.panels.max(answer),
         };
@@ -142,7 +142,7 @@ impl Prepared {
     fn may_restart(&self) -> bool {
         let Options { method, tolerance, keep, basis, start, .. } = &self.options;
         let is_looked_for = tolerance.is_some() || *keep != Keep::All;
-        *method == Method::Krylov && is_looked_for && basis.is_none() && start.is_none() && !self.is_gram()
+        method.keeps_blocks() && is_looked_for && basis.is_none() && start.is_none() && !self.is_gram()
     }
 }
 

@@ -59,6 +59,13 @@ pub enum Method {
     Auto,
 }
 
+impl Method {
+    /// Whether its iteration keeps every block: all that is not subspace iteration grows a Krylov basis, where it iterates.
+    pub(super) fn keeps_blocks(self) -> bool {
+        self != Self::Subspace
+    }
+}
+
 /// How a block is made orthonormal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

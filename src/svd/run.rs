@@ -10,7 +10,7 @@ use super::completeness::CompletenessCheck;
 use super::gram::{self, Spectrum};
 use super::keep::{Kept, Probe};
 use super::krylov::grow;
-use super::options::{Method, Options, SvdError};
+use super::options::{Options, SvdError};
 use super::prepared::{Beside, Prepared};
 use super::scale::{another_exponent, power_of_two};
 use super::subspace::{Projection, iterate, rotate};
@@ -258,10 +258,10 @@ fn iterate_with(
 ) -> Result<(Triplets, bool), SvdError> {
     let (options, is_turned) = (&prepared.options, prepared.is_turned());
     let start = options.start.as_deref();
-    let find = match (options.method, start) {
-        (Method::Subspace, _) => iterate,
-        (_, Some(_)) => refine,
-        (_, None) => grow,
+    let find = match (options.method.keeps_blocks(), start) {
+        (false, _) => iterate,
+        (true, Some(_)) => refine,
+        (true, None) => grow,
     };
     let mut journal = Journal::new(watch, prepared.label());
     let mut projection = find(session, prepared, start, watch.progress(), &mut journal)?;
