@@ -89,7 +89,10 @@ pub(super) fn task(entries: &Entries, file: &str, seed: u64) -> Result<Option<No
         learn_from,
         network: network(entries, file, layers, learn_from, seed)?,
     };
-    let has_files = [&keys::FEATURE_FILE, &keys::LABEL_FILE, &keys::TRAIN].into_iter().any(|key| entries.has(key));
+    // A matrix may be stated of what nodes carry.
+    let may_imply = !entries.has(&keys::MATRIX);
+    let files = [&keys::FEATURE_FILE, &keys::LABEL_FILE, &keys::TRAIN];
+    let has_files = may_imply && files.into_iter().any(|key| entries.has(key));
     let is_asked_for = has_files || ["features", "classifier", "network"].iter().any(|table| entries.has_table(table));
     if is_asked_for {
         check(entries, file, &task)?;

@@ -72,7 +72,8 @@ pub(super) fn hint(path: &Path, error: &io::Error) -> String {
     if error.kind() != io::ErrorKind::NotFound {
         return String::new();
     }
-    let near: Vec<String> = nearest_file(path).into_iter().chain(stem(path).and_then(nearest).map(String::from)).collect();
+    let near: Vec<String> =
+        nearest_file(path).into_iter().chain(stem(path).and_then(nearest).map(String::from)).collect();
     match near.is_empty() {
         true => String::new(),
         false => format!(" (did you mean `{}`?)", near.join("` or `")),
@@ -110,7 +111,9 @@ mod tests {
         for path in ["demo.toml", "./demo.toml", "configs/demo.toml", "./configs/demo.toml", "./demo", "configs/demo"] {
             assert_eq!(named_by_file(path.as_ref()), Some("demo"), "{path}");
         }
-        for path in ["", ".", "..", "/", "mine.toml", "/demo.toml", "/configs/demo.toml", "../demo.toml", "own/demo.toml"] {
+        for path in
+            ["", ".", "..", "/", "mine.toml", "/demo.toml", "/configs/demo.toml", "../demo.toml", "own/demo.toml"]
+        {
             assert_eq!(named_by_file(path.as_ref()), None, "{path}");
         }
     }

@@ -50,6 +50,46 @@ fn features_labels_and_splits_of_a_dataset() {
     }
 }
 
+/// Features of nodes are there for a classifier, and for a matrix as well.
+#[test]
+fn features_of_a_graph_of_ones_own() {
+    let folder = folder();
+    let write = |name: &str, content: String| fs::write(folder.path().join(name), content).unwrap();
+    // A ring, whose features are 3 in one column of half of its nodes and 2 in the other column of the others.
+    write("edges.txt", (0..8).map(|node| format!("{node} {}\n", (node + 1) % 8)).collect());
+    write("features.csv", (0..8).map(|node| if node < 4 { "3,0\n" } else { "0,2\n" }).collect());
+    let content = "matrix = \"X\"\n[data]\npath = \"edges.txt\"\nfeatures = \"features.csv\"\n[embedding]\nrank = 2\n";
+    write_config(folder.path(), content);
+    let values = |arguments: &[&str]| -> Vec<f32> {
+        let fixed = ["--config=mine.toml", "--out=out", "--set=embedding.iterations=10"];
+        assert_done(&run(folder.path(), &[&fixed, arguments].concat()));
+        let bytes = fs::read(folder.path().join("out/singular_values.npy")).unwrap();
+        bytes[bytes.len() - 8..].chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+    };
+    let near = |found: Vec<f32>, expected: [f32; 2]| {
+        let is_near = found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-4 * expected);
+        assert!(is_near, "{found:?} and {expected:?}");
+    };
+    near(values(&[]), [6.0, 4.0]);
+    near(values(&["--matrix=2 * X", "--workers=3"]), [12.0, 8.0]);
+    // The columns of A·X are (6, 6, 6, 3, …) and their like: (4·6² + …) of one, and what both have in common.
+    let [with, between] = [[3.0f64, 6.0, 6.0, 3.0, 3.0, 0.0, 0.0, 3.0], [2.0, 0.0, 0.0, 2.0, 2.0, 4.0, 4.0, 2.0]];
+    let dot = |a: &[f64; 8], b: &[f64; 8]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (p, q, r) = (dot(&with, &with), dot(&between, &between), dot(&with, &between));
+    let root = ((p - q).powi(2) + 4.0 * r * r).sqrt();
+    near(values(&["--matrix=A @ X"]), [(p + q + root) / 2.0, (p + q - root) / 2.0].map(|square| square.sqrt() as f32));
+    let explained = run(folder.path(), &["explain", "--config=mine.toml"]);
+    assert_done(&explained);
+    assert!(
+        text(&explained.stdout).contains("8 × 2") || text(&explained.stdout).contains("8×2"),
+        "{}",
+        text(&explained.stdout)
+    );
+    // Without a matrix features are there to classify by.
+    write_config(folder.path(), "[data]\npath = \"edges.txt\"\nfeatures = \"features.csv\"\n");
+    assert_refused(&run(folder.path(), &["--config=mine.toml"]), 3, &["labels"]);
+}
+
 #[test]
 fn a_matrix_of_another_shape_is_decomposed_and_not_scored() {
     let folder = folder();
