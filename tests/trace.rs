@@ -26,8 +26,7 @@ fn a_time_line_has_every_step_of_every_worker() {
     for count in [1, 2, 3] {
         let folder = folder();
         let workers_option = format!("--workers={count}");
-        let output =
-            run(folder.path(), &[&DEMO[..], &[&workers_option, "--trace=steps.json"]].concat());
+        let output = run(folder.path(), &[&DEMO[..], &[&workers_option, "--trace=steps.json"]].concat());
         assert_done(&output);
         let events = events(&folder.path().join("steps.json"));
         assert_eq!(workers(&events, "step"), (0..count).collect(), "steps of all {count}");

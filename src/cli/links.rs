@@ -83,7 +83,8 @@ impl Runner<'_> {
             Some(statement) => self.decompose(statement, graph, &options.svd)?,
         };
         let weights = embedding.plain_weights();
-        self.record(EMBEDDING, start, &embedding, &weights, None, ranks_tried)?;
+        let found = decomposition_of(&embedding, &options.svd);
+        self.record(EMBEDDING, start, (&embedding, found), &weights, None, ranks_tried)?;
         Ok((embedding, weights))
     }
 
@@ -100,7 +101,9 @@ impl Runner<'_> {
         bar.done("");
         let weights = tuned.kernel.weights(&embedding.singular_values);
         let kernel = KernelFigures { mean: tuned.kernel.mean, sharpness: tuned.kernel.sharpness, loss: tuned.loss };
-        self.record(FINETUNE, start, embedding, &weights, Some((kernel, tuned.losses.clone())), None)?;
+        let found = self.stages.last().and_then(|stage| stage.decomposition);
+        let found = found.unwrap_or_else(|| decomposition_of(embedding, &self.experiment.embedding.svd));
+        self.record(FINETUNE, start, (embedding, found), &weights, Some((kernel, tuned.losses.clone())), None)?;
         Ok(tuned)
     }
 
@@ -131,6 +134,7 @@ impl Runner<'_> {
         let failed = |source| Error::Embed { dataset: self.dataset.name.clone(), source: Box::new(source) };
         let is_directed = self.dataset.graph.is_directed();
         graph.ready()?;
+        let asked = options.svd.clone();
         let follower = Follower::new(graph.clone(), is_directed, options, self.request.cluster).map_err(failed)?;
         // Singular values are raised to a power: vectors must not be turned into each other.
         let follower = follower.unturned();
@@ -142,7 +146,8 @@ impl Runner<'_> {
         bar.done("");
         let embedding = trusted(follower.into_embedding().unwrap_or_else(|| before.clone()))?;
         let weights = embedding.power_weights(power);
-        self.record(UPDATE, start, &embedding, &weights, None, None)?;
+        let found = decomposition_of(&embedding, &asked);
+        self.record(UPDATE, start, (&embedding, found), &weights, None, None)?;
         Ok((embedding, weights))
     }
 
@@ -173,7 +178,7 @@ impl Runner<'_> {
         &mut self,
         name: &'static str,
         start: Instant,
-        embedding: &Embedding,
+        (embedding, decomposition): (&Embedding, Decomposition),
         weights: &[f64],
         trained: Option<(KernelFigures, Vec<f64>)>,
         ranks_tried: Option<BTreeMap<usize, f64>>,
@@ -202,7 +207,7 @@ impl Runner<'_> {
             test: test.0,
             peak_memory_bytes: peak_bytes(),
             details,
-            decomposition: Some(decomposition_of(embedding)),
+            decomposition: Some(decomposition),
             kernel,
             ranks_tried,
             ..Stage::new(name, seconds)
@@ -254,13 +259,9 @@ fn trusted(embedding: Embedding) -> Result<Embedding, Error> {
     }
 }
 
-/// The figures of the decomposition behind an embedding.
-pub(super) fn decomposition_of(embedding: &Embedding) -> Decomposition {
-    Decomposition {
-        rank: embedding.rank,
-        operator_columns: embedding.operator_columns,
-        max_relative_residual: embedding.relative_residuals.iter().copied().reduce(f64::max),
-        iterations: embedding.iterations,
-        energy: embedding.energy,
-    }
+/// The figures of the decomposition behind an embedding, with what was asked for.
+pub(super) fn decomposition_of(embedding: &Embedding, asked: &svd::Options) -> Decomposition {
+    let Embedding { rank, relative_residuals, iterations, operator_columns, energy, .. } = embedding;
+    let found = Decomposition::new(*rank, relative_residuals, *iterations, *operator_columns);
+    Decomposition { energy: *energy, ..found.asked(asked) }
 }

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::cluster::{in_company, state_data};
+use super::error::note;
 use super::explain::planned;
 use super::nodes::NodeData;
 use super::report::{self, Known};
@@ -281,8 +282,10 @@ pub(super) fn graph_of_list(edges: &EdgeList, import: Import, dataset: &str, voi
     Ok(graph)
 }
 
-/// Prints the figures.
+/// Prints the figures, and on stderr what falls short of what was asked for.
 fn show(metrics: &Metrics, format: Format, folder: &Folder) -> Result<(), Error> {
+    let shortfalls = metrics.stages.iter().flat_map(Stage::shortfalls);
+    shortfalls.for_each(|shortfall| note(&format!("warning: {shortfall}")));
     let text = match format {
         Format::Table => Ok(Table { metrics, folder: folder.path() }.to_string()),
         Format::Json => metrics.to_json().map_err(io::Error::from),

@@ -36,7 +36,8 @@ impl Workers {
             1 => counted(asked, "worker"),
             _ => format!("{processes} processes of {}", counted(asked, "worker")),
         };
-        (asked > better).then(|| format!("{together} on {}: --workers {better} would be faster", counted(cores, "core")))
+        (asked > better)
+            .then(|| format!("{together} on {}: --workers {better} would be faster", counted(cores, "core")))
     }
 }
 

@@ -151,10 +151,13 @@ impl Display for BatchFigures {
         match &self.embedding {
             None => write!(f, "  patch {:.3} s", self.patch_seconds)?,
             Some(embedding) => {
-                let Decomposition { operator_columns, max_relative_residual, .. } = embedding.decomposition;
-                write!(f, "  {operator_columns} columns")?;
-                if let Some(residual) = max_relative_residual {
+                let found = &embedding.decomposition;
+                write!(f, "  {} columns", found.operator_columns)?;
+                if let Some(residual) = found.max_relative_residual {
                     write!(f, "  residual {residual:.1e}")?;
+                }
+                if let Some(tolerance) = found.missed_tolerance() {
+                    write!(f, " (above the tolerance of {tolerance})")?;
                 }
                 if let Some(moved) = embedding.rows_moved {
                     write!(f, "  {moved} rows moved")?;

@@ -9,6 +9,7 @@ use super::details::StageDetails;
 use super::follow::FollowFigures;
 use crate::engine::WorkerTime;
 use crate::finetune::network::EpochFigures;
+use crate::svd::{self, Keep};
 
 /// The name of the stage that embeds nodes.
 pub const EMBEDDING: &str = "embedding";
@@ -161,22 +162,103 @@ impl Stage {
             details: StageDetails::default(),
         }
     }
+
+    /// Where it falls short of what was asked for, one line each.
+    pub fn shortfalls(&self) -> Vec<String> {
+        // A kernel is trained over the triplets of the stage before.
+        let Some(found) = self.decomposition.filter(|_| self.kernel.is_none()) else { return Vec::new() };
+        let said = |what: String| format!("{}: {what}", self.name);
+        let missed = found.missed_tolerance().and(found.worst_residual());
+        let missed = missed.map(|residual| said(format!("the worst residual is {residual}: {}", self.way_out())));
+        missed.into_iter().chain(self.missing_triplets(&found).map(said)).collect()
+    }
+
+    /// What to change for smaller residuals.
+    fn way_out(&self) -> &'static str {
+        match &*self.name {
+            EMBEDDING => "raise embedding.iterations or embedding.tolerance",
+            UPDATE => "raise update.iterations or embedding.tolerance",
+            _ => "raise the iterations or the tolerance",
+        }
+    }
+
+    /// Why there are fewer triplets than asked for, if there are. A classifier leaves small singular values out on purpose, and
+    /// components are at most as many as features.
+    fn missing_triplets(&self, found: &Decomposition) -> Option<String> {
+        let asked =
+            found.rank_asked.filter(|&asked| found.rank < asked && [EMBEDDING, UPDATE].contains(&&*self.name))?;
+        let why = "the remaining singular values are below the rounding error of 32-bit arithmetic";
+        Some(format!("found {} of {asked} singular triplets: {why}", found.rank))
+    }
 }
 
 /// What a decomposition came to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Decomposition {
-    /// How many singular triplets were kept.
+    /// How many singular triplets were kept: the columns of the vectors.
     pub rank: usize,
+    /// How many were asked for, where that was a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank_asked: Option<usize>,
     /// How many columns the matrix was multiplied by, or what comes to as much work.
     pub operator_columns: usize,
     /// The worst residual of a triplet relative to its own σ; `None` when no triplet was kept.
     pub max_relative_residual: Option<f64>,
+    /// The largest residual that was asked for, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    /// Whether no residual is above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_tolerance_met: Option<bool>,
     /// How many iterations were made.
     pub iterations: usize,
     /// The share of the energy that the triplets hold, where they were chosen by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
+}
+
+impl Decomposition {
+    /// The figures of triplets with these residuals.
+    pub fn new(rank: usize, relative_residuals: &[f64], iterations: usize, operator_columns: usize) -> Self {
+        let max_relative_residual = relative_residuals.iter().copied().reduce(f64::max);
+        let (rank_asked, tolerance, is_tolerance_met, energy) = (None, None, None, None);
+        Self {
+            rank,
+            rank_asked,
+            operator_columns,
+            max_relative_residual,
+            tolerance,
+            is_tolerance_met,
+            iterations,
+            energy,
+        }
+    }
+
+    /// The same, with what was asked for.
+    pub fn asked(self, options: &svd::Options) -> Self {
+        let rank_asked = (options.keep == Keep::All).then_some(options.rank);
+        Self { rank_asked, tolerance: options.tolerance, ..self }.judged()
+    }
+
+    /// The same, with the tolerance compared with the worst residual.
+    fn judged(self) -> Self {
+        let met = self.tolerance.zip(self.max_relative_residual).map(|(tolerance, worst)| worst <= tolerance);
+        Self { is_tolerance_met: met, ..self }
+    }
+
+    /// The worst residual in words, and whether it is above the tolerance.
+    pub fn worst_residual(&self) -> Option<String> {
+        let worst = self.max_relative_residual?;
+        Some(match self.missed_tolerance() {
+            None => format!("{worst:.2e} of its σ"),
+            Some(tolerance) => format!("{worst:.2e} of its σ, above the tolerance of {tolerance}"),
+        })
+    }
+
+    /// The tolerance, where the worst residual is above it.
+    pub fn missed_tolerance(&self) -> Option<f64> {
+        self.tolerance.filter(|_| self.is_tolerance_met == Some(false))
+    }
 }
 
 /// What training a network came to.
@@ -283,7 +365,9 @@ pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
             test,
             valid_spread,
             test_spread,
-            decomposition: first.decomposition.map(|one| Decomposition { max_relative_residual: worst, ..one }),
+            decomposition: first
+                .decomposition
+                .map(|one| Decomposition { max_relative_residual: worst, ..one }.judged()),
             ..first.clone()
         }
     };
@@ -327,13 +411,7 @@ pub(super) fn example() -> Metrics {
         stages: vec![Stage {
             valid: scores(0.75),
             test: scores(0.875),
-            decomposition: Some(Decomposition {
-                rank: 32,
-                operator_columns: 600,
-                max_relative_residual: Some(0.003),
-                iterations: 10,
-                energy: None,
-            }),
+            decomposition: Some(Decomposition::new(32, &[0.003], 10, 600)),
             ..Stage::new(EMBEDDING, 1.5)
         }],
         seconds: Seconds { load: 0.25, train: 1.5, evaluate: 0.125, total: 1.875 },
@@ -364,6 +442,33 @@ mod tests {
         assert_eq!(serde_json::from_str::<Metrics>(&json).unwrap(), example());
         assert!(json.find("\"config\"") < json.find("\"dataset\""));
         assert!(json.ends_with("}\n"));
+    }
+
+    /// A result that is less than what was asked for has to say so.
+    #[test]
+    fn shortfalls_are_said_with_a_way_out() {
+        let asked = svd::Options { tolerance: Some(0.03), ..svd::Options::of_rank(8) };
+        let stage = |name, rank, worst| Stage {
+            decomposition: Some(Decomposition::new(rank, &[0.001, worst], 0, 0).asked(&asked)),
+            ..Stage::new(name, 1.0)
+        };
+        let met = stage(EMBEDDING, 8, 0.03);
+        assert_eq!((met.shortfalls(), met.decomposition.unwrap().is_tolerance_met), (vec![], Some(true)));
+        assert_eq!(
+            stage(UPDATE, 8, 0.265).shortfalls(),
+            [
+                "update: the worst residual is 2.65e-1 of its σ, above the tolerance of 0.03: raise update.iterations or \
+              embedding.tolerance"
+            ]
+        );
+        let few = stage(EMBEDDING, 5, 0.01).shortfalls();
+        assert!(few.len() == 1 && few[0].starts_with("embedding: found 5 of 8 singular triplets: "), "{few:?}");
+        assert_eq!(stage(CLASSIFIER, 5, 0.01).shortfalls(), [""; 0], "small singular values are left out on purpose");
+        let unasked = Stage { decomposition: Some(Decomposition::new(5, &[0.9], 0, 0)), ..Stage::new(EMBEDDING, 1.0) };
+        assert_eq!(unasked.shortfalls(), [""; 0]);
+        // Of several runs the worst counts.
+        let merged = merge(vec![vec![met], vec![stage(EMBEDDING, 8, 0.1)]]);
+        assert_eq!(merged[0].decomposition.unwrap().is_tolerance_met, Some(false));
     }
 
     #[test]

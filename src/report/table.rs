@@ -48,8 +48,8 @@ impl fmt::Display for Table<'_> {
 
 fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage) -> fmt::Result {
     if let (None, None, Some(decomposition)) = (&stage.valid, &stage.test, &stage.decomposition) {
-        let residual = decomposition.max_relative_residual;
-        let residual = residual.map_or(String::new(), |r| format!(", worst residual {r:.2e} of its σ"));
+        let residual = decomposition.worst_residual();
+        let residual = residual.map_or(String::new(), |residual| format!(", worst residual {residual}"));
         return row(f, &stage.name, &format_args!("rank {}{residual}", decomposition.rank));
     }
     if let Some(decomposition) = &stage.decomposition {
@@ -59,8 +59,7 @@ fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage) -> fmt::Result {
             row(f, "energy", &format_args!("{energy:.3} of ‖M‖², both without the first triplet"))?;
         }
         row(f, "iterations", &format_args!("{}, {columns} columns", decomposition.iterations))?;
-        let residual = decomposition.max_relative_residual;
-        row(f, "worst residual", &residual.map_or("–".to_owned(), |r| format!("{r:.2e} of its σ")))?;
+        row(f, "worst residual", &decomposition.worst_residual().unwrap_or("–".to_owned()))?;
     }
     if let Some(kernel) = &stage.kernel {
         row(f, "kernel", &format_args!("μ {:.3}, s̄ {:.2}, loss {:.4}", kernel.mean, kernel.sharpness, kernel.loss))?;

@@ -34,8 +34,7 @@ fn one_two_and_three_workers_leave_the_same_bits() {
     let world = World::new(80);
     let follow = |workers: &str| {
         let changes = ["--changes=changes", "--epsilon=0.001", "--embed=2"];
-        world
-            .follow(&[&["--updates=updates.txt", "--batch=10", workers][..], &changes[..]].concat());
+        world.follow(&[&["--updates=updates.txt", "--batch=10", workers][..], &changes[..]].concat());
         left_behind(world.path())
     };
     let one = follow("--workers=1");

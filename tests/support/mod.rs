@@ -74,9 +74,15 @@ pub fn is_advice(line: &str) -> bool {
     line.contains(": --workers ") && line.trim_end().ends_with(" would be faster")
 }
 
-/// What stands on stderr apart from progress and advice.
+/// Whether a line of stderr says that a result falls short of what was asked for: runs in a hurry do.
+pub fn is_shortfall(line: &str) -> bool {
+    line.contains("warning: ") && (line.contains("above the tolerance of") || line.contains("singular triplets: "))
+}
+
+/// What stands on stderr apart from progress, advice and shortfalls.
 pub fn said(stderr: &str) -> String {
-    stderr.split_inclusive('\n').filter(|line| !is_progress(line) && !is_advice(line)).collect()
+    let is_usual = |line: &&str| is_progress(line) || is_advice(line) || is_shortfall(line);
+    stderr.split_inclusive('\n').filter(|line| !is_usual(line)).collect()
 }
 
 #[track_caller]

@@ -28,6 +28,14 @@ impl Complaints {
         }
     }
 
+    /// Tells something the first time it happens, and does not count it.
+    pub(super) fn tell_once(&mut self, what: &'static str, text: impl FnOnce() -> String) {
+        let told = self.told.entry(what).or_default();
+        if std::mem::replace(told, 1) == 0 {
+            note(&format!("warning: {}", text()));
+        }
+    }
+
     /// Counts something that was told before.
     pub(super) fn count(&mut self, what: &'static str) {
         *self.counts.entry(what.to_owned()).or_default() += 1;

@@ -18,7 +18,7 @@ use crate::graph::Graph;
 use crate::graph::evolve::EdgeChange;
 use crate::model::follow::Follower;
 use crate::report::follow::{BatchFigures, EmbeddingFigures, FollowFigures, write_changes};
-use crate::report::metrics::Seconds;
+use crate::report::metrics::{EMBEDDING, Seconds, Stage};
 use crate::report::output::Folder;
 use crate::report::progress::Bar;
 
@@ -161,7 +161,7 @@ impl<'a> Session<'a> {
     fn go_on_from(&mut self, state: State) -> Result<(), Error> {
         let (batch, embedding) = (state.batch, state.embedding());
         let figures = EmbeddingFigures {
-            decomposition: links::decomposition_of(&embedding),
+            decomposition: links::decomposition_of(&embedding, &self.request.experiment.embedding.svd),
             seconds: 0.0,
             rows_moved: None,
             valid: None,
@@ -308,8 +308,13 @@ impl<'a> Session<'a> {
         if let Some(triplet) = embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
             return Err(Error::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] });
         }
-        let decomposition = links::decomposition_of(embedding);
+        let decomposition = links::decomposition_of(embedding, &self.request.experiment.embedding.svd);
         let seconds = start.elapsed().as_secs_f64();
+        let stage = Stage { decomposition: Some(decomposition), ..Stage::new(EMBEDDING, seconds) };
+        if let Some(shortfall) = stage.shortfalls().into_iter().next() {
+            // The lines of later batches are marked.
+            self.complaints.tell_once("shortfall", || format!("batch {}, {shortfall}", figures.batch));
+        }
         self.totals.embeddings += 1;
         self.totals.operator_columns += decomposition.operator_columns;
         self.seconds.train += seconds;

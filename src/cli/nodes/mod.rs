@@ -115,7 +115,7 @@ impl Runner<'_> {
             let options = &self.experiment.embedding;
             let embedding = embed_nodes(self.request, &self.data.dataset.name, EMBEDDING, graph, options)?;
             let seconds = start.elapsed().as_secs_f64();
-            let decomposition = Some(decomposition_of(&embedding));
+            let decomposition = Some(decomposition_of(&embedding, &options.svd));
             let details = StageDetails {
                 singular_values: embedding.singular_values.iter().map(|&value| f64::from(value)).collect(),
                 relative_residuals: embedding.relative_residuals,
@@ -136,13 +136,8 @@ impl Runner<'_> {
             let bar = Bar::new(FEATURES, self.request.voice);
             let reduced = reduce(&features, options, cluster, self.request.watch(bar.callback())).map_err(failed)?;
             bar.done("");
-            let decomposition = Decomposition {
-                rank: reduced.reduction.directions.columns(),
-                operator_columns: reduced.operator_columns,
-                max_relative_residual: reduced.relative_residuals.iter().copied().reduce(f64::max),
-                iterations: reduced.iterations,
-                energy: None,
-            };
+            let (rank, residuals) = (reduced.reduction.directions.columns(), &reduced.relative_residuals);
+            let decomposition = Decomposition::new(rank, residuals, reduced.iterations, reduced.operator_columns);
             let seconds = start.elapsed().as_secs_f64();
             let details = StageDetails {
                 singular_values: reduced.singular_values,
@@ -150,7 +145,7 @@ impl Runner<'_> {
                 convergence: reduced.looks,
                 ..StageDetails::default()
             };
-            let (decomposition, peak_memory_bytes) = (Some(decomposition), peak_bytes());
+            let (decomposition, peak_memory_bytes) = (Some(decomposition.asked(options)), peak_bytes());
             self.stages.push(Stage { decomposition, peak_memory_bytes, details, ..Stage::new(FEATURES, seconds) });
             (model.reduction, model.recipe.reduced) = (Some(reduced.reduction), true);
         }
@@ -182,17 +177,12 @@ impl Runner<'_> {
         let fitted = fit(examples, options, cluster, self.request.watch(bar.callback()))?;
         bar.done("");
         let Fitted { weights, singular_values, relative_residuals, looks, iterations, operator_columns } = fitted;
-        let decomposition = Decomposition {
-            rank: singular_values.len(),
-            operator_columns,
-            max_relative_residual: relative_residuals.iter().copied().reduce(f64::max),
-            iterations,
-            energy: None,
-        };
+        let found = Decomposition::new(singular_values.len(), &relative_residuals, iterations, operator_columns);
+        let found = Decomposition { rank_asked: options.rank, ..found.asked(&options.svd) };
         model.weights = Weights::Linear(weights);
         let details =
             StageDetails { singular_values, relative_residuals, convergence: looks, ..StageDetails::default() };
-        let decomposition = Some(decomposition);
+        let decomposition = Some(found);
         let stage = Stage { decomposition, details, ..Stage::new(name, start.elapsed().as_secs_f64()) };
         self.score(stage, model, features, learn, self.task.learn_from)
     }

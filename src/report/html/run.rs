@@ -57,7 +57,10 @@ fn headline(run: &Shown) -> String {
     }
     let residuals = metrics.stages.iter().filter_map(|stage| stage.decomposition?.max_relative_residual);
     if let Some(worst) = residuals.reduce(f64::max) {
-        entries.push((number(worst), "worst residual of its σ".to_owned()));
+        let is_missed =
+            metrics.stages.iter().any(|stage| stage.decomposition.is_some_and(|one| one.missed_tolerance().is_some()));
+        let missed = if is_missed { ", above the tolerance" } else { "" };
+        entries.push((number(worst), format!("worst residual of its σ{missed}")));
     }
     entries.push((time(metrics.seconds.total), "in all".to_owned()));
     if let Some(bytes) = metrics.peak_memory_bytes {
@@ -96,6 +99,7 @@ fn what_was_run(run: &Shown) -> String {
                 counted(one.iterations, "iteration")
             );
             facts.push(("decomposition", text));
+            facts.extend(stage.shortfalls().into_iter().map(|shortfall| ("warning", shortfall)));
         }
         if let Some(kernel) = &stage.kernel {
             facts.push((
