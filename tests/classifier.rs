@@ -5,6 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{CLUSTERS, Numbers, Table, dense, dense_svd, form, pseudo_inverse_times};
+use isvd_dist::config::Experiment;
 use isvd_dist::dataset::{Dataset, EdgeList, SparseFeatures, UNLABELLED};
 use isvd_dist::engine::{Cluster, EngineError, Watch, run};
 use isvd_dist::finetune::network::{self, Network, NetworkShape, Problem};
@@ -506,6 +507,36 @@ fn reduced_features_are_principal_components() {
             let off = Table::of_dense(&both[0].0).distance(&Table::of_dense(&both[1].0));
             assert!(off < 1e-4 * oracle.values[0], "{method:?}: dense and sparse forms are {off} apart");
         }
+    }
+}
+
+/// Catches principal components that are found to no particular accuracy: with the settings of a config, they span what those
+/// of a dense SVD in f64 span, up to the bound of Wedin for residuals within the tolerance, and hold as much of the variance.
+#[test]
+fn the_components_of_a_config_are_those_of_exact_principal_component_analysis() {
+    const COMPONENTS: usize = 20;
+    let (nodes, columns) = (500, 300);
+    let features = features::of_dataset(&both_forms(nodes, columns, 40)[1]).unwrap();
+    let table = form(&features, false);
+    let mean = |column| (0..nodes).map(|row| table.at(row, column)).sum::<f64>() / nodes as f64;
+    let means: Vec<f64> = (0..columns).map(mean).collect();
+    let oracle = dense_svd(&Table::new(nodes, columns, |row, column| table.at(row, column) - means[column]));
+    for (set, tolerance) in [(None, 1e-3), (Some("features.tolerance=1e-5"), 1e-5)] {
+        let text = format!("dataset = \"cora\"\n[features]\ncomponents = {COMPONENTS}\n[classifier]\n");
+        let set: Vec<String> = set.into_iter().map(str::to_owned).collect();
+        let options = Experiment::parse("mine", "mine.toml", &text, &set).unwrap().nodes.unwrap().components.unwrap();
+        let reduced = reduced(&features, &options);
+        let worst = reduced.relative_residuals.iter().copied().fold(0.0, f64::max);
+        assert!(reduced.iterations > 0 && worst <= tolerance, "{worst} after {} iterations", reduced.iterations);
+        let variance = |values: &[f64]| values[..COMPONENTS].iter().map(|value| value * value).sum::<f64>();
+        let share = variance(&reduced.singular_values) / variance(&oracle.values);
+        assert!((share - 1.0).abs() <= tolerance, "{share} of the variance");
+        let found = Table::of_dense(&reduced.reduction.directions);
+        let first = Table::new(columns, COMPONENTS, |row, column| oracle.right.at(row, column));
+        let beyond = found.plus(&first.times(&first.t().times(&found)), -1.0).norm();
+        let [last, next] = [COMPONENTS - 1, COMPONENTS].map(|place| oracle.values[place]);
+        let bound = (COMPONENTS as f64).sqrt() * tolerance * oracle.values[0] / (last - next);
+        assert!(beyond <= bound, "the sine of the largest angle is {beyond}, not {bound}");
     }
 }
 

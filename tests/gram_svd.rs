@@ -80,6 +80,15 @@ fn tall_wide_and_square() {
     }
 }
 
+/// Catches eigenvectors of one side of a square matrix that are taken for those of the other.
+#[test]
+fn square_with_a_tolerance() {
+    let matrix = random(70, 70, 1);
+    let svd = decomposed(&matrix, &Options { tolerance: Some(0.01), ..by(Method::Gram, 6) });
+    assert!(residuals(&form(&matrix, false), &svd).iter().all(|residual| *residual < 1e-4));
+    check_signs(&matrix, &svd);
+}
+
 /// Catches wrong ends of loops over padding and tiles.
 #[test]
 fn one_row_one_column_one_entry() {

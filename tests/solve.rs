@@ -10,7 +10,7 @@ use isvd_dist::kernel::Mask;
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::svd::{Method, Options, Prepared, SvdError, solve_on};
 
-const METHODS: [Method; 3] = [Method::Subspace, Method::Gram, Method::Auto];
+const METHODS: [Method; 4] = [Method::Subspace, Method::Krylov, Method::Gram, Method::Auto];
 const TARGETS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,8 @@ struct Solved {
     weights: Dense,
     singular_values: Vec<f64>,
     relative_residuals: Vec<f64>,
+    normal_residual: f64,
+    iterations: usize,
 }
 
 fn solve_in(cluster: Cluster, matrix: &Matrix, targets: &Arc<Dense>, options: &Options, cut: f64) -> Solved {
@@ -30,6 +32,8 @@ fn solve_in(cluster: Cluster, matrix: &Matrix, targets: &Arc<Dense>, options: &O
             weights: session.collect(&solution.weights)?.unwrap_or_default(),
             singular_values: solution.singular_values,
             relative_residuals: solution.certificate.relative_residuals,
+            normal_residual: solution.normal_residual,
+            iterations: solution.iterations,
         })
     });
     solved.unwrap()
@@ -44,8 +48,10 @@ fn solve(matrix: &Matrix, targets: &Arc<Dense>, options: &Options, cut: f64) -> 
     first
 }
 
+/// Krylov iteration stops by its residuals; without a tolerance the size of the basis alone would say when.
 fn by(method: Method, rank: usize) -> Options {
-    Options { method, iterations: 60, ..Options::of_rank(rank) }
+    let tolerance = (method == Method::Krylov).then_some(1e-6);
+    Options { method, tolerance, iterations: 60, ..Options::of_rank(rank) }
 }
 
 fn random_targets(rows: usize, seed: u64) -> Arc<Dense> {
@@ -56,6 +62,9 @@ fn random(rows: usize, columns: usize, seed: u64) -> Matrix {
     Matrix::dense("X", dense(rows, columns, &mut Numbers(seed))).unwrap()
 }
 
+/// The methods whose errors are those of rounding alone.
+const EXACT: [Method; 3] = [Method::Subspace, Method::Gram, Method::Auto];
+
 /// By every method, the weights are those of the oracle, and as many singular values are used as it uses.
 fn check(matrix: &Matrix, rank: usize, cut: f64) -> Table {
     let targets = random_targets(matrix.shape().rows, 77);
@@ -63,7 +72,7 @@ fn check(matrix: &Matrix, rank: usize, cut: f64) -> Table {
     let expected = pseudo_inverse_times(&table, &Table::of_dense(&targets), rank, cut);
     let values = dense_svd(&table).values;
     let used = values.iter().take(rank).filter(|&&value| value > cut * values[0]).count();
-    for method in METHODS {
+    for method in EXACT {
         let solved = solve(matrix, &targets, &by(method, rank), cut);
         assert_eq!(solved.singular_values.len(), used, "{matrix} by {method:?}: {:?}", solved.singular_values);
         assert_eq!(solved.relative_residuals.len(), used);
@@ -102,6 +111,98 @@ fn stacked_copies() {
     let numbers = &mut Numbers(6);
     let a = Matrix::sparse("A", sparse(100, 100, true, numbers)) * 0.1;
     check(&Matrix::beside(&[x.clone(), &a * &x]), 18, 1e-6);
+}
+
+/// Catches arithmetic that squares the condition number κ: fitted values and weights, relative to their own size, are a small
+/// multiple of ε₃₂·κ from those of a least-squares solution in f64, whatever the shape, the method and the rank.
+#[test]
+fn errors_grow_with_the_condition_number_and_not_with_its_square() {
+    const SHORT: usize = 12;
+    for (rows, columns) in [(150, SHORT), (SHORT, SHORT), (SHORT, 150), (SHORT, 1000)] {
+        for power in 1..=6 {
+            let ratio = 10f64.powf(-f64::from(power) / (SHORT - 1) as f64);
+            let values: Vec<f64> = (0..SHORT as i32).map(|place| ratio.powi(place)).collect();
+            let entries = with_spectrum(rows, columns, &values, &mut Numbers(power as u64));
+            let (matrix, targets) = (Matrix::dense("X", entries).unwrap(), random_targets(rows, 21));
+            for rank in [SHORT, SHORT - 4] {
+                check_errors(&matrix, &targets, rank, values[0] / values[rank - 1]);
+            }
+        }
+    }
+}
+
+fn check_errors(matrix: &Matrix, targets: &Arc<Dense>, rank: usize, condition: f64) {
+    let table = form(matrix, false);
+    let expected = pseudo_inverse_times(&table, &Table::of_dense(targets), rank, 0.0);
+    let fitted = table.times(&expected);
+    for method in METHODS {
+        let solved = solve(matrix, targets, &by(method, rank), 0.0);
+        // The two bases of Krylov iteration are orthonormal to less than the last bit, and its residuals tell.
+        let of_triplets = match method {
+            Method::Krylov => solved.relative_residuals.iter().copied().fold(0.0, f64::max),
+            _ => 0.0,
+        };
+        let allowed = 10.0 * f64::from(f32::EPSILON) * condition + 2.0 * of_triplets;
+        let weights = Table::of_dense(&solved.weights);
+        let errors = [(&weights, &expected), (&table.times(&weights), &fitted)]
+            .map(|(found, expected)| found.plus(expected, -1.0).norm() / expected.norm());
+        let what = format!("{} by {method:?}, rank {rank}, κ = {condition:.0e}", matrix.shape());
+        assert!(errors.iter().all(|error| *error <= allowed), "{what}: {errors:?}, not {allowed:e}; {solved:?}");
+        let (claimed, measured) = (solved.normal_residual, normal_residual(&table, targets, &weights, rank));
+        assert!((claimed - measured).abs() <= allowed, "{what}: certified {claimed}, measured {measured}");
+    }
+}
+
+/// The larger of `‖MᵀM·w − M_kᵀ·t‖ / ‖M_kᵀ·t‖` and `‖M·w − U Uᵀt‖ / ‖Uᵀt‖`, at its worst over the columns, in f64.
+fn normal_residual(table: &Table, targets: &Dense, weights: &Table, rank: usize) -> f64 {
+    let svd = dense_svd(table);
+    let projected = svd.left.t().times(&Table::of_dense(targets));
+    let scaled = |scale: &dyn Fn(usize) -> f64| {
+        let kept = |row| if row < rank { scale(row) } else { 0.0 };
+        Table::new(projected.rows, TARGETS, |row, column| kept(row) * projected.at(row, column))
+    };
+    let (images, projection) = (svd.right.times(&scaled(&|row| svd.values[row])), svd.left.times(&scaled(&|_| 1.0)));
+    let fitted = table.times(weights);
+    let pairs = [(table.t().times(&fitted), images), (fitted, projection)];
+    let worst = |(found, wanted): &(Table, Table)| {
+        let off = found.plus(wanted, -1.0);
+        (0..TARGETS).map(|column| off.column_norm(column) / wanted.column_norm(column)).fold(0.0, f64::max)
+    };
+    pairs.iter().map(worst).fold(0.0, f64::max)
+}
+
+/// Catches an `Auto` that keeps weights whose own residual is above the tolerance, and a worse answer kept in place of a better.
+#[test]
+fn auto_falls_back_where_the_weights_cannot_vouch() {
+    let values: Vec<f64> = (0..11).map(|place| 0.1f64.powf(f64::from(place) / 2.0)).collect();
+    for (rows, columns) in [(400, 11), (11, 400)] {
+        let matrix = Matrix::dense("X", with_spectrum(rows, columns, &values, &mut Numbers(17))).unwrap();
+        let targets = random_targets(rows, 18);
+        let auto = |tolerance| solve(&matrix, &targets, &Options { tolerance, ..by(Method::Auto, 11) }, 0.0);
+        let gram = solve(&matrix, &targets, &by(Method::Gram, 11), 0.0);
+        assert!(gram.normal_residual > 0.0 && gram.iterations == 0);
+        let trusted = auto(Some(2.0 * gram.normal_residual.max(gram.relative_residuals[10])));
+        assert_eq!((trusted.iterations, trusted.normal_residual), (0, gram.normal_residual));
+        let doubted = auto(Some(0.5 * gram.normal_residual));
+        assert!(
+            doubted.normal_residual <= gram.normal_residual,
+            "{} {}",
+            doubted.normal_residual,
+            gram.normal_residual
+        );
+    }
+}
+
+/// Catches eigenvectors of one side of a square matrix that are taken for those of the other.
+#[test]
+fn a_square_system_with_a_tolerance() {
+    let (matrix, targets) = (random(60, 60, 30), random_targets(60, 31));
+    let expected = pseudo_inverse_times(&form(&matrix, false), &Table::of_dense(&targets), 40, 0.0);
+    for method in [Method::Gram, Method::Auto] {
+        let options = Options { tolerance: Some(0.01), ..by(method, 40) };
+        let off = Table::of_dense(&solve(&matrix, &targets, &options, 0.0).weights).plus(&expected, -1.0).norm();
+        assert!(off < 1e-4 * expected.norm(), "{method:?}: {off}");
+    }
 }
 
 /// Catches a rank that is not that of the truncated SVD: the rest of the spectrum is left out, not approximated.

@@ -261,7 +261,7 @@ fn trusted(embedding: Embedding) -> Result<Embedding, Error> {
 
 /// The figures of the decomposition behind an embedding, with what was asked for.
 pub(super) fn decomposition_of(embedding: &Embedding, asked: &svd::Options) -> Decomposition {
-    let Embedding { rank, relative_residuals, iterations, operator_columns, energy, .. } = embedding;
+    let Embedding { rank, relative_residuals, completeness, iterations, operator_columns, energy, .. } = embedding;
     let found = Decomposition::new(*rank, relative_residuals, *iterations, *operator_columns);
-    Decomposition { energy: *energy, ..found.asked(asked) }
+    Decomposition { completeness: *completeness, energy: *energy, ..found.asked(asked) }
 }

@@ -55,8 +55,10 @@ pub(super) fn task(entries: &Entries, file: &str, seed: u64) -> Result<Option<No
     let label_reuse = switch(entries, &keys::LABEL_REUSE, DEFAULT_LABEL_REUSE)?;
     let layers = entries.count(&keys::LAYERS, 0..=MOST_STEPS)?.unwrap_or(DEFAULT_LAYERS);
     let learn_from = entries.choice(&keys::LEARN_FROM, scalar::LEARN_FROM)?.unwrap_or(DEFAULT_LEARN_FROM);
+    let tolerance = entries.number(&keys::COMPONENTS_TOLERANCE, |tolerance| tolerance > 0.0)?;
     let components = entries.count(&keys::COMPONENTS, 1..=u32::MAX)?.map(|rank| svd::Options {
         method: Method::Auto,
+        tolerance: Some(tolerance.unwrap_or(DEFAULT_COMPONENTS_TOLERANCE)),
         seed,
         ..svd::Options::of_rank(rank)
     });
@@ -106,7 +108,7 @@ fn check(entries: &Entries, file: &str, task: &NodeTask) -> Result<(), ConfigErr
     let labels = "labels must be input for that: set label_reuse, and let features travel at least one step";
     let best = entries.get(&keys::RANK, |value| Some(text(value).is_some()))? == Some(true);
     let has_reuse = task.classifier.label_reuse && task.classifier.layers > 0;
-    let rules: [(bool, [&'static str; 2], &'static str); 9] = [
+    let rules: [(bool, [&'static str; 2], &'static str); 10] = [
         (entries.has_table("finetune"), ["classifier", "finetune"], links),
         (entries.has_table("update"), ["classifier", "update"], links),
         (entries.has(&keys::METRICS), ["classifier", keys::METRICS.path], "nodes are judged by accuracy alone"),
@@ -114,6 +116,11 @@ fn check(entries: &Entries, file: &str, task: &NodeTask) -> Result<(), ConfigErr
             entries.has_table("embedding") && !task.embedding,
             [keys::EMBEDDED.path, "embedding"],
             "set features.embedding = true, or leave the table out",
+        ),
+        (
+            entries.has(&keys::COMPONENTS_TOLERANCE) && task.components.is_none(),
+            [keys::COMPONENTS.path, keys::COMPONENTS_TOLERANCE.path],
+            "features are taken as they are: set features.components, or leave the tolerance out",
         ),
         (best, ["classifier", keys::RANK.path], "a rank can be searched for only to predict links"),
         (

@@ -12,7 +12,7 @@ use crate::matrix::walk::{near_in_proportion, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::model::short::short_walks;
 use crate::model::transition::Degrees;
-use crate::svd::{self, Beside, Look, Near, Progress, SvdError};
+use crate::svd::{self, Beside, CompletenessCheck, Look, Near, Progress, SvdError};
 
 /// The largest error of a surrogate matrix of shorter walks, as a part of the tolerance: an order of
 /// magnitude below what the tolerance itself allows, so that the surrogate hardly adds to a residual.
@@ -88,6 +88,8 @@ pub struct Embedding {
     pub relative_residuals: Vec<f64>,
     /// What was found on the way to them.
     pub looks: Vec<Look>,
+    /// The check that no larger singular value is missing; `None` where it was not made.
+    pub completeness: Option<CompletenessCheck>,
     /// How many columns were multiplied by M or its transpose, or what comes to as much work.
     pub operator_columns: usize,
     /// How many iterations were made.
@@ -202,6 +204,7 @@ fn embed_beside(
         singular_values: svd.singular_values.iter().map(|&value| value as f32).collect(),
         relative_residuals: svd.certificate.relative_residuals,
         looks: svd.certificate.looks,
+        completeness: svd.certificate.completeness,
         operator_columns: svd.operator_columns,
         iterations: svd.iterations,
         energy: svd.energy,
@@ -414,6 +417,7 @@ mod tests {
             singular_values: vec![4.0, 2.0],
             relative_residuals: vec![0.0; 2],
             looks: Vec::new(),
+            completeness: None,
             operator_columns: 0,
             iterations: 0,
             energy: None,

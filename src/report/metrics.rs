@@ -9,7 +9,7 @@ use super::details::StageDetails;
 use super::follow::FollowFigures;
 use crate::engine::WorkerTime;
 use crate::finetune::network::EpochFigures;
-use crate::svd::{self, Keep};
+use crate::svd::{self, CompletenessCheck, Keep, worst_residual};
 
 /// The name of the stage that embeds nodes.
 pub const EMBEDDING: &str = "embedding";
@@ -210,6 +210,12 @@ pub struct Decomposition {
     /// Whether no residual is above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_tolerance_met: Option<bool>,
+    /// Of a least-squares solution: the relative residual of its normal equations, measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normal_residual: Option<f64>,
+    /// The check that no larger singular value is missing; `"not checked"` where it was not made.
+    #[serde(default, serialize_with = "checked", deserialize_with = "if_checked")]
+    pub completeness: Option<CompletenessCheck>,
     /// How many iterations were made.
     pub iterations: usize,
     /// The share of the energy that the triplets hold, where they were chosen by it.
@@ -217,20 +223,31 @@ pub struct Decomposition {
     pub energy: Option<f64>,
 }
 
+fn checked<S: Serializer>(check: &Option<CompletenessCheck>, serializer: S) -> Result<S::Ok, S::Error> {
+    match check {
+        Some(check) => check.serialize(serializer),
+        None => serializer.serialize_str("not checked"),
+    }
+}
+
+fn if_checked<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CompletenessCheck>, D::Error> {
+    Ok(serde_json::from_value(serde_json::Value::deserialize(deserializer)?).ok())
+}
+
 impl Decomposition {
     /// The figures of triplets with these residuals.
     pub fn new(rank: usize, relative_residuals: &[f64], iterations: usize, operator_columns: usize) -> Self {
-        let max_relative_residual = relative_residuals.iter().copied().reduce(f64::max);
-        let (rank_asked, tolerance, is_tolerance_met, energy) = (None, None, None, None);
         Self {
             rank,
-            rank_asked,
+            rank_asked: None,
             operator_columns,
-            max_relative_residual,
-            tolerance,
-            is_tolerance_met,
+            max_relative_residual: worst_residual(relative_residuals),
+            tolerance: None,
+            is_tolerance_met: None,
+            normal_residual: None,
+            completeness: None,
             iterations,
-            energy,
+            energy: None,
         }
     }
 
@@ -244,6 +261,21 @@ impl Decomposition {
     fn judged(self) -> Self {
         let met = self.tolerance.zip(self.max_relative_residual).map(|(tolerance, worst)| worst <= tolerance);
         Self { is_tolerance_met: met, ..self }
+    }
+
+    /// The completeness check in words.
+    pub fn completeness(&self) -> String {
+        match self.completeness {
+            None => "not checked".to_owned(),
+            Some(CompletenessCheck { gap: 0.0, .. }) => "all singular values were computed".to_owned(),
+            Some(CompletenessCheck { gap, failure_probability }) => {
+                format!(
+                    "none above {:.2} σ_{} is missing (probability of error {failure_probability:.0e})",
+                    1.0 + gap,
+                    self.rank
+                )
+            }
+        }
     }
 
     /// The worst residual in words, and whether it is above the tolerance.
@@ -357,17 +389,23 @@ pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
             mean_and_spread(&scores).unzip()
         };
         let ((valid, valid_spread), (test, test_spread)) = (of(|stage| &stage.valid), of(|stage| &stage.test));
-        let residuals = stages.iter().filter_map(|stage| stage.decomposition?.max_relative_residual);
-        let worst = residuals.reduce(f64::max);
+        let worst = |pick: fn(Decomposition) -> Option<f64>| {
+            worst_residual(&stages.iter().filter_map(|stage| pick(stage.decomposition?)).collect::<Vec<_>>())
+        };
         Stage {
             seconds: stages.iter().map(|stage| stage.seconds).sum::<f64>() / count,
             valid,
             test,
             valid_spread,
             test_spread,
-            decomposition: first
-                .decomposition
-                .map(|one| Decomposition { max_relative_residual: worst, ..one }.judged()),
+            decomposition: first.decomposition.map(|one| {
+                let worst = Decomposition {
+                    max_relative_residual: worst(|one| one.max_relative_residual),
+                    normal_residual: worst(|one| one.normal_residual),
+                    ..one
+                };
+                worst.judged()
+            }),
             ..first.clone()
         }
     };

@@ -59,7 +59,13 @@ fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage) -> fmt::Result {
             row(f, "energy", &format_args!("{energy:.3} of ‖M‖², both without the first triplet"))?;
         }
         row(f, "iterations", &format_args!("{}, {columns} columns", decomposition.iterations))?;
-        row(f, "worst residual", &decomposition.worst_residual().unwrap_or("–".to_owned()))?;
+        match decomposition.normal_residual {
+            Some(residual) => row(f, "residual", &format_args!("{residual:.2e} of the normal equations"))?,
+            None => {
+                row(f, "worst residual", &decomposition.worst_residual().unwrap_or("–".to_owned()))?;
+                row(f, "completeness", &decomposition.completeness())?;
+            }
+        }
     }
     if let Some(kernel) = &stage.kernel {
         row(f, "kernel", &format_args!("μ {:.3}, s̄ {:.2}, loss {:.4}", kernel.mean, kernel.sharpness, kernel.loss))?;
@@ -198,6 +204,16 @@ seconds         1.88 (load 0.25, train 1.50, evaluate 0.12)
 results         out/mine
 ";
         assert_eq!(table, expected);
+    }
+
+    /// Catches a classifier that is certified by its triplets: they may be right where the weights are not.
+    #[test]
+    fn weights_are_shown_with_the_residual_of_their_normal_equations() {
+        let mut metrics = example();
+        metrics.stages[0].decomposition.as_mut().unwrap().normal_residual = Some(0.25);
+        let table = Table { metrics: &metrics, folder: Path::new("out") }.to_string();
+        assert!(table.contains("residual        2.50e-1 of the normal equations"), "{table}");
+        assert!(!table.contains("worst residual"), "{table}");
     }
 
     #[test]

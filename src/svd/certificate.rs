@@ -71,6 +71,12 @@ pub(super) fn count_significant(
     Ok(dominant + (dominant..found).take_while(is_real).count())
 }
 
+/// The largest of some residuals; NaN where one is, `None` where there are none.
+pub fn worst_residual(residuals: &[f64]) -> Option<f64> {
+    let larger = |worst: f64, residual: f64| if worst.is_nan() || residual <= worst { worst } else { residual };
+    residuals.iter().copied().reduce(larger)
+}
+
 impl Certificate {
     /// Divides each residual by its own singular value.
     pub(super) fn new(residual_squares: &[f64], singular_values: &[f64]) -> Self {
@@ -85,8 +91,7 @@ impl Certificate {
 
     /// The largest; 0 where there are no triplets, NaN where one is.
     pub fn worst(&self) -> f64 {
-        let larger = |worst: f64, residual: f64| if worst.is_nan() || residual <= worst { worst } else { residual };
-        self.relative_residuals.iter().copied().fold(0.0, larger)
+        worst_residual(&self.relative_residuals).unwrap_or(0.0)
     }
 
     /// How many triplets at the front are more than rounding, as far as their residuals alone say: a

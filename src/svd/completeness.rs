@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn the_steps_reach_the_probability_and_no_more_are_taken() {
         for dimension in [50, 4_000, 1_000_000] {
-            for gap in [1e-3, 0.01, 0.1, 0.5, 3.0] {
-                let epsilon: f64 = 1.0 - ((1.0 + gap / 10.0) / (1.0 + gap)).powi(2);
+            for gap in [1e-3f64, 0.01, 0.1, 0.5, 3.0] {
+                let epsilon = 1.0 - ((1.0 + gap / 10.0) / (1.0 + gap)).powi(2);
                 let bound = |steps: usize| {
                     let one = 1.648 * (dimension as f64).sqrt() * (-epsilon.sqrt() * (2 * steps - 1) as f64).exp();
                     one.powi(WIDTH as i32)

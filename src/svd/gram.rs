@@ -28,6 +28,7 @@ const EIGEN_CUBES: f64 = 20.0;
 /// How the Gram matrix of the short side is summed up.
 pub(super) struct GramPlan {
     order: usize,
+    is_turned: bool,
     parts: Vec<Part>,
     flops: f64,
 }
@@ -55,6 +56,8 @@ pub(super) struct Spectrum {
     pub(super) singular_values: Vec<f64>,
     /// One column a triplet.
     pub(super) vectors: Dense,
+    /// The same before they were rounded to 32 bits, row after row.
+    pub(super) exact: Vec<f64>,
     pub(super) certificate: Certificate,
     /// The share of the energy that they hold, where they were chosen by it.
     pub(super) energy: Option<f64>,
@@ -62,16 +65,15 @@ pub(super) struct Spectrum {
 
 impl GramPlan {
     /// How to sum the Gram matrix of the short side of a matrix up, if it is short enough; programs that this needs are
-    /// added to `programs`.
-    pub(super) fn new(matrix: &Matrix, programs: &mut Vec<Arc<Program>>, limit: u64) -> Option<Self> {
-        let Shape { rows, columns } = matrix.shape();
-        let tall = if rows < columns { matrix.t() } else { matrix.clone() };
+    /// added to `programs`. `is_turned` says that the columns are the long side; of a square matrix either may be.
+    pub(super) fn new(matrix: &Matrix, is_turned: bool, programs: &mut Vec<Arc<Program>>, limit: u64) -> Option<Self> {
+        let tall = if is_turned { matrix.t() } else { matrix.clone() };
         let Shape { rows, columns: order } = tall.shape();
         if order > LONGEST_SHORT_SIDE {
             return None;
         }
         let before = programs.len();
-        let mut plan = Self { order, parts: Vec::new(), flops: EIGEN_CUBES * (order as f64).powi(3) };
+        let mut plan = Self { order, is_turned, parts: Vec::new(), flops: EIGEN_CUBES * (order as f64).powi(3) };
         let mut seen = Vec::new();
         let mut formed_bytes = 0;
         for part in stacked_parts(&tall) {
@@ -106,6 +108,14 @@ impl GramPlan {
             return None;
         }
         Some(plan)
+    }
+
+    /// The program that forms `Mᵀ`, where the Gram matrix is that of the rows of M: a transpose is formed as a whole.
+    pub(super) fn formed_transpose(&self) -> Option<usize> {
+        match self.parts[..] {
+            [Part { source: Source::Formed(program), scale: None }] if self.is_turned => Some(program),
+            _ => None,
+        }
     }
 
     /// Whether this is less work than iterating.
@@ -207,9 +217,9 @@ fn spectrum_of(
     let Kept { count: kept, energy, .. } = keep.count(&roots, Some(trace));
     let relative = residuals.iter().zip(values).take(kept).map(|(residual, value)| (residual + rounding) / value);
     let certificate = Certificate { relative_residuals: relative.collect(), ..Certificate::default() };
-    let kept_columns = vectors.chunks_exact(rank).flat_map(|row| row[..kept].iter().map(|&part| part as f32));
-    let vectors = Dense::new(order, kept, kept_columns.collect()).unwrap_or_default();
-    Ok(Spectrum { singular_values: roots[..kept].to_vec(), vectors, certificate, energy })
+    let exact: Vec<f64> = vectors.chunks_exact(rank).flat_map(|row| &row[..kept]).copied().collect();
+    let vectors = Dense::new(order, kept, exact.iter().map(|&part| part as f32).collect()).unwrap_or_default();
+    Ok(Spectrum { singular_values: roots[..kept].to_vec(), vectors, exact, certificate, energy })
 }
 
 /// The vectors of the other side: `u = M·v/σ`.

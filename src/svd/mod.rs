@@ -42,10 +42,10 @@ mod subspace;
 mod warm;
 mod wide;
 
-pub use certificate::{Certificate, Look};
+pub use certificate::{Certificate, Look, worst_residual};
 pub use completeness::{Completeness, CompletenessCheck};
 pub use keep::Keep;
 pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, Orthonormalize, SvdError};
-pub use prepared::{Beside, Near, Prepared};
+pub use prepared::{Beside, Near, Prepared, TRUSTED_RESIDUAL};
 pub use run::{Progress, Svd, Triplets, decompose, decompose_beside, decompose_on, decompose_watched};
 pub use solve::{Solution, solve_on};

@@ -17,7 +17,7 @@ use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
 use crate::plan::{Program, Side};
 
 /// Residuals up to this, relative to their own σ, are fit to be used unasked.
-const TRUSTED_RESIDUAL: f64 = 1e-3;
+pub const TRUSTED_RESIDUAL: f64 = 1e-3;
 /// The part of a tolerance that is left when rounding has taken its share.
 const UNROUNDED: f64 = 0.999;
 /// What another matrix seldom adds more to a residual than, as a multiple of what it is off, and as a part of the tolerance.
@@ -100,6 +100,12 @@ impl Instead {
     }
 }
 
+/// See [`Prepared::is_turned`].
+fn is_turned(shape: Shape, options: &Options) -> bool {
+    let Shape { rows, columns } = shape;
+    rows < columns || (rows == columns && options.start.is_some())
+}
+
 impl Prepared {
     /// Checks the options against the matrix and the memory there is, and chooses the method if that is left open.
     pub fn new(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Self, SvdError> {
@@ -110,10 +116,14 @@ impl Prepared {
             options.rank = options.rank.min(shape.smaller_side());
         }
         let block = options.block_columns(shape)?;
+        let bases = Bases::for_options(&options);
         let mut programs = compiled(matrix).to_vec();
         let gram = match options.method {
             Method::Subspace | Method::Krylov => None,
-            Method::Gram | Method::Auto => GramPlan::new(matrix, &mut programs, cluster.forming_limit()),
+            Method::Gram | Method::Auto => {
+                let is_turned = is_turned(shape, &options);
+                GramPlan::new(matrix, is_turned, &mut programs, cluster.forming_limit())
+            }
         };
         let gram = match options.method {
             Method::Gram if gram.is_none() => return Err(SvdError::NoGram { shape }),
@@ -123,7 +133,6 @@ impl Prepared {
         if gram.is_none() {
             programs.truncate(2);
         }
-        let bases = Bases::for_options(&options);
         let prepared = Self { shape, options, block, programs, gram, near: None, rough: None, bases, exponent: 0 };
         match cluster.memory {
             // Processes that have more or less memory than others have to do the same.
@@ -242,8 +251,12 @@ impl Prepared {
     /// start of a square matrix needs the transpose too: the error of a surrogate is known for Mv, which
     /// is then the product that the surrogate replaces.
     pub(super) fn is_turned(&self) -> bool {
-        let Shape { rows, columns } = self.shape;
-        rows < columns || (rows == columns && self.options.start.is_some())
+        is_turned(self.shape, &self.options)
+    }
+
+    /// The program that forms `Mᵀ`, where the Gram matrix to be tried is that of the rows of M.
+    pub(super) fn formed_of_wide(&self) -> Option<usize> {
+        self.gram.as_ref()?.formed_transpose()
     }
 
     /// The programs as those of a matrix that is at least as high as wide.
@@ -303,7 +316,12 @@ impl Prepared {
 
     /// Whether what the Gram matrix gave is good enough: always, where it was asked for by name.
     pub(super) fn trusts(&self, certificate: &Certificate) -> bool {
+        self.trusts_residual(certificate.worst())
+    }
+
+    /// The same of a relative residual.
+    pub(super) fn trusts_residual(&self, residual: f64) -> bool {
         let limit = self.options.tolerance.unwrap_or(TRUSTED_RESIDUAL);
-        self.options.method == Method::Gram || certificate.worst() <= limit
+        self.options.method == Method::Gram || residual <= limit
     }
 }

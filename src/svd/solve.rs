@@ -12,15 +12,23 @@ use crate::kernel::random;
 pub struct Solution {
     /// One worker's rows of W.
     pub weights: Shard,
-    /// Those that were used, from the largest down.
+    /// The singular values that were used, from the largest down.
     pub singular_values: Vec<f64>,
-    /// The residual of each of their triplets.
+    /// The residual of each of their triplets; where the Gram matrix was decomposed, that of its eigenpairs.
     pub certificate: Certificate,
+    /// The certificate of W, measured with M: the residual of the normal equations of the rank-k problem,
+    /// `MᵀM·W = M_kᵀ·T` with `M_k = U S Vᵀ`. It is `‖MᵀM·w − M_kᵀ·t‖ / ‖M_kᵀ·t‖` or, with the component along each v relative
+    /// to its own σ, `‖M·w − U Uᵀt‖ / ‖Uᵀt‖`, whichever is larger, at its worst over the columns of W and T.
+    pub normal_residual: f64,
     /// How many iterations were made.
     pub iterations: usize,
     /// How many columns were multiplied by M or its transpose in all.
     pub operator_columns: usize,
 }
+
+/// Positions of the programs that multiply by M and by its transpose.
+const PLAIN: usize = 0;
+const TRANSPOSED: usize = 1;
 
 /// Solves `M·W ≈ T` within a run of workers whose first programs are the [prepared ones](Prepared::programs). Singular
 /// values below `cut` times the largest count as zero.
@@ -31,15 +39,42 @@ pub fn solve_on(
     cut: f64,
     watch: &Watch<Progress>,
 ) -> Result<Solution, SvdError> {
-    if let Some(spectrum) = prepared.trusted_spectrum(session, watch.progress())? {
-        return of_spectrum(session, prepared, spectrum, targets, cut);
+    let Some(spectrum) = prepared.trusted_spectrum(session, watch.progress())? else {
+        return by_iteration(session, prepared, targets, cut, watch);
+    };
+    let direct = of_spectrum(session, prepared, spectrum, targets, cut)?;
+    if prepared.trusts_residual(direct.normal_residual) {
+        return Ok(direct);
     }
+    let iterated = by_iteration(session, prepared, targets, cut, watch)?;
+    let operator_columns = direct.operator_columns + iterated.operator_columns;
+    // Rounding may be all that is left of either residual: iteration need not be better.
+    let better = if direct.normal_residual <= iterated.normal_residual { direct } else { iterated };
+    Ok(Solution { operator_columns, ..better })
+}
+
+/// With triplets by iteration: `W = V S⁻¹ Uᵀ T`.
+fn by_iteration(
+    session: &mut Session<'_>,
+    prepared: &Prepared,
+    targets: &Shard,
+    cut: f64,
+    watch: &Watch<Progress>,
+) -> Result<Solution, SvdError> {
     let triplets = iterate_on(session, prepared, watch)?;
     let kept = count_above(&triplets.singular_values, cut);
     let projected = session.cross_gram(&triplets.left, targets)?;
-    let small = divided(&projected, &triplets.singular_values, kept, targets.cols(), 1);
+    let columns = targets.cols();
+    let mut scaled = |vectors: &Shard, power: i32| {
+        let small = rounded(&scaled_rows(&projected, &triplets.singular_values, kept, columns, power));
+        session.times_small(vectors, &small, columns)
+    };
+    let (weights, images) = (scaled(&triplets.right, -1)?, scaled(&triplets.right, 1)?);
+    let projection = scaled(&triplets.left, 0)?;
+    let fit = Fit::new(session, &weights)?;
     Ok(Solution {
-        weights: session.times_small(&triplets.right, &small, targets.cols())?,
+        normal_residual: larger(fit.normal_residual(session, &images)?, fit.residual(session, &projection)?),
+        weights,
         singular_values: triplets.singular_values[..kept].to_vec(),
         certificate: Certificate {
             relative_residuals: triplets.certificate.relative_residuals[..kept].to_vec(),
@@ -47,11 +82,15 @@ pub fn solve_on(
             completeness: triplets.certificate.completeness,
         },
         iterations: triplets.iterations,
-        operator_columns: triplets.operator_columns,
+        operator_columns: triplets.operator_columns + 2 * columns,
     })
 }
 
-/// With eigenvectors of one side alone: `W = V S⁻² Vᵀ (MᵀT)`, or `W = Mᵀ (U S⁻² Uᵀ T)`.
+/// With eigenvectors of one side alone: `W = V S⁻² Vᵀ (MᵀT)` of a tall M, and `W = Mᵀ (U S⁻² Uᵀ T)` of a wide one.
+///
+/// The panel `Z = U S⁻² Uᵀ T` is of the size of 1/σ_k² and mostly along u_k. Rounding it to 32 bits adds ε₃₂/σ_k² along u₁, which
+/// `M·Mᵀ` makes `ε₃₂·(σ₁/σ_k)²` in the fitted values, so Z stays in f64 until it is multiplied. V of a tall M is multiplied last,
+/// and its rounding is ε₃₂·σ₁/σ_k in the fitted values, as that of W itself.
 fn of_spectrum(
     session: &mut Session<'_>,
     prepared: &Prepared,
@@ -59,27 +98,129 @@ fn of_spectrum(
     targets: &Shard,
     cut: f64,
 ) -> Result<Solution, SvdError> {
-    const TRANSPOSED: usize = 1;
-    let Spectrum { mut singular_values, vectors, mut certificate, .. } = spectrum;
+    let Spectrum { mut singular_values, vectors: rounded_vectors, exact, mut certificate, .. } = spectrum;
+    let (found, columns) = (singular_values.len(), targets.cols());
     let kept = count_above(&singular_values, cut);
     let (seed, stream) = (prepared.options.seed, random::stream::START_BLOCK);
-    let vectors = session.panel_from(&vectors, singular_values.len(), seed, stream)?;
-    let weigh = |session: &mut Session<'_>, panel: &Shard| -> Result<Shard, SvdError> {
-        let projected = session.cross_gram(&vectors, panel)?;
-        let small = divided(&projected, &singular_values, kept, panel.cols(), 2);
-        Ok(session.times_small(&vectors, &small, panel.cols())?)
-    };
-    let weights = if prepared.is_turned() {
-        let weighed = weigh(session, targets)?;
-        session.multiply(TRANSPOSED, &weighed)?
-    } else {
-        let images = session.multiply(TRANSPOSED, targets)?;
-        weigh(session, &images)?
+    let vectors = session.panel_from(&rounded_vectors, found, seed, stream)?;
+    let (weights, normal_residual) = match prepared.formed_of_wide() {
+        Some(program) => {
+            let projected = session.cross_gram(&vectors, targets)?;
+            let entries = session.form(program)?;
+            let mut weighed = |power: i32| {
+                let small = scaled_rows(&projected, &singular_values, kept, columns, power);
+                times_double(session, &entries, &product(&exact, &small, found, columns), columns)
+            };
+            let (weights, images) = (weighed(-2)?, weighed(0)?);
+            drop(entries);
+            let small = rounded(&scaled_rows(&projected, &singular_values, kept, columns, 0));
+            let projection = session.times_small(&vectors, &small, columns)?;
+            let fit = Fit::new(session, &weights)?;
+            let residual = larger(fit.normal_residual(session, &images)?, fit.residual(session, &projection)?);
+            (weights, residual)
+        }
+        None => {
+            let images = session.multiply(TRANSPOSED, targets)?;
+            let projected = session.cross_gram(&vectors, &images)?;
+            let mut weighed = |power: i32| {
+                let small = rounded(&scaled_rows(&projected, &singular_values, kept, columns, power));
+                session.times_small(&vectors, &small, columns)
+            };
+            let (weights, images) = (weighed(-2)?, weighed(0)?);
+            let fit = Fit::new(session, &weights)?;
+            // Uᵀ is S⁻¹VᵀMᵀ: there is no panel of U.
+            let coordinates = |small: &[f64]| scaled_rows(small, &singular_values, kept, columns, -1);
+            let wanted = coordinates(&projected);
+            let found = coordinates(&session.cross_gram(&vectors, &fit.back)?);
+            let squares = |entry: &dyn Fn(usize) -> f64| -> Vec<f64> {
+                let square = |column: usize| {
+                    (column..wanted.len()).step_by(columns.max(1)).map(|place| entry(place).powi(2)).sum()
+                };
+                (0..columns).map(square).collect()
+            };
+            let residual =
+                worst_ratio(&squares(&|place| found[place] - wanted[place]), &squares(&|place| wanted[place]));
+            (weights, larger(fit.normal_residual(session, &images)?, residual))
+        }
     };
     singular_values.truncate(kept);
     certificate.relative_residuals.truncate(kept);
-    let operator_columns = prepared.tall().columns + targets.cols();
-    Ok(Solution { weights, singular_values, certificate, iterations: 0, operator_columns })
+    let operator_columns = prepared.tall().columns + 3 * columns;
+    Ok(Solution { weights, singular_values, certificate, normal_residual, iterations: 0, operator_columns })
+}
+
+/// What M and its transpose make of weights.
+struct Fit {
+    /// `M·W`.
+    fitted: Shard,
+    /// `MᵀM·W`.
+    back: Shard,
+}
+
+impl Fit {
+    fn new(session: &mut Session<'_>, weights: &Shard) -> Result<Self, SvdError> {
+        let fitted = session.multiply(PLAIN, weights)?;
+        let back = session.multiply(TRANSPOSED, &fitted)?;
+        Ok(Self { fitted, back })
+    }
+
+    /// `‖MᵀM·w − b‖ / ‖b‖`, at its worst over the columns.
+    fn normal_residual(&self, session: &mut Session<'_>, images: &Shard) -> Result<f64, SvdError> {
+        worst_distance(session, &self.back, images)
+    }
+
+    /// `‖M·w − p‖ / ‖p‖`, likewise.
+    fn residual(&self, session: &mut Session<'_>, projection: &Shard) -> Result<f64, SvdError> {
+        worst_distance(session, &self.fitted, projection)
+    }
+}
+
+/// How far columns are from those wanted, relative to the length of these, at its worst.
+fn worst_distance(session: &mut Session<'_>, found: &Shard, wanted: &Shard) -> Result<f64, SvdError> {
+    let columns = wanted.cols();
+    let distances = session.distance_squares(found, wanted, &vec![1.0; columns])?;
+    Ok(worst_ratio(&distances, &session.distance_squares(wanted, wanted, &vec![0.0; columns])?))
+}
+
+/// The root of the largest ratio of two squares, where nothing to nothing is nothing; NaN where one is.
+fn worst_ratio(distances: &[f64], lengths: &[f64]) -> f64 {
+    let ratios = distances.iter().zip(lengths).map(|(distance, length)| match *distance == 0.0 {
+        true => 0.0,
+        false => (distance / length).sqrt(),
+    });
+    ratios.fold(0.0, larger)
+}
+
+/// The larger of two residuals, or the one that is NaN.
+fn larger(one: f64, other: f64) -> f64 {
+    if other <= one || one.is_nan() { one } else { other }
+}
+
+/// `x·small` in f64, rounded once.
+fn times_double(session: &mut Session<'_>, x: &Shard, small: &[f64], columns: usize) -> Result<Shard, SvdError> {
+    let mut sums = vec![0.0; columns];
+    Ok(session.map_tiles(&[x], columns, |rows, panels, mut out| {
+        out.data_mut().fill(0.0);
+        for place in 0..rows.len() {
+            sums.fill(0.0);
+            for (&entry, row) in panels[0].row(place).iter().zip(small.chunks_exact(columns.max(1))) {
+                sums.iter_mut().zip(row).for_each(|(sum, factor)| *sum += f64::from(entry) * factor);
+            }
+            out.row_mut(place).iter_mut().zip(&sums).for_each(|(entry, &sum)| *entry = sum as f32);
+        }
+    })?)
+}
+
+/// The product of two small matrices, row after row; the first has `inner` columns and the second `columns`.
+fn product(left: &[f64], right: &[f64], inner: usize, columns: usize) -> Vec<f64> {
+    let row_of = |row: &[f64]| {
+        let mut sums = vec![0.0; columns];
+        for (factor, terms) in row.iter().zip(right.chunks_exact(columns.max(1))) {
+            sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += factor * term);
+        }
+        sums
+    };
+    left.chunks_exact(inner.max(1)).flat_map(row_of).collect()
 }
 
 fn count_above(singular_values: &[f64], cut: f64) -> usize {
@@ -87,12 +228,16 @@ fn count_above(singular_values: &[f64], cut: f64) -> usize {
     singular_values.iter().take_while(|value| **value > least).count()
 }
 
-/// The rows of a small matrix divided by powers of the singular values; rows from `kept` on are zero.
-fn divided(small: &[f64], singular_values: &[f64], kept: usize, columns: usize, power: i32) -> Vec<f32> {
+/// The rows of a small matrix multiplied by powers of the singular values; rows from `kept` on are zero.
+fn scaled_rows(small: &[f64], singular_values: &[f64], kept: usize, columns: usize, power: i32) -> Vec<f64> {
     let rows = small.chunks_exact(columns.max(1)).zip(singular_values).enumerate();
     rows.flat_map(|(row, (entries, value))| {
-        let scale = if row < kept { value.powi(-power) } else { 0.0 };
-        entries.iter().map(move |entry| (entry * scale) as f32)
+        let scale = if row < kept { value.powi(power) } else { 0.0 };
+        entries.iter().map(move |entry| entry * scale)
     })
     .collect()
+}
+
+fn rounded(small: &[f64]) -> Vec<f32> {
+    small.iter().map(|&entry| entry as f32).collect()
 }

@@ -60,6 +60,11 @@ impl Table {
         (0..self.rows).map(|row| self.at(row, column).powi(2)).sum::<f64>().sqrt()
     }
 
+    /// The Frobenius norm.
+    pub fn norm(&self) -> f64 {
+        self.data.iter().map(|entry| entry * entry).sum::<f64>().sqrt()
+    }
+
     pub fn largest(&self) -> f64 {
         self.data.iter().fold(0.0, |largest, entry| f64::max(largest, entry.abs()))
     }

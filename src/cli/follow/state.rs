@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::super::Error;
 use crate::model::embedding::Embedding;
 use crate::report::output::Folder;
+use crate::svd::CompletenessCheck;
 
 /// Its name in the folder of the results.
 const NAME: &str = "follow.state";
 /// The form that is written and understood.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// An embedding, and where it belongs.
 #[derive(Serialize, Deserialize)]
@@ -28,6 +29,7 @@ pub(super) struct State {
     right: Vec<f32>,
     singular_values: Vec<f32>,
     relative_residuals: Vec<f64>,
+    completeness: Option<CompletenessCheck>,
     operator_columns: usize,
     iterations: usize,
     energy: Option<f64>,
@@ -46,6 +48,7 @@ impl State {
             right,
             singular_values,
             relative_residuals: embedding.relative_residuals.clone(),
+            completeness: embedding.completeness,
             operator_columns: embedding.operator_columns,
             iterations: embedding.iterations,
             energy: embedding.energy,
@@ -54,7 +57,7 @@ impl State {
     }
 
     pub(super) fn embedding(self) -> Embedding {
-        let Self { rank, left, right, singular_values, relative_residuals, .. } = self;
+        let Self { rank, left, right, singular_values, relative_residuals, completeness, .. } = self;
         let Self { operator_columns, iterations, energy, nodes, .. } = self;
         Embedding {
             nodes,
@@ -63,6 +66,7 @@ impl State {
             right,
             singular_values,
             relative_residuals,
+            completeness,
             operator_columns,
             iterations,
             energy,

@@ -176,9 +176,21 @@ impl Runner<'_> {
         };
         let fitted = fit(examples, options, cluster, self.request.watch(bar.callback()))?;
         bar.done("");
-        let Fitted { weights, singular_values, relative_residuals, looks, iterations, operator_columns } = fitted;
+        let Fitted {
+            weights,
+            singular_values,
+            relative_residuals,
+            looks,
+            iterations,
+            operator_columns,
+            normal_residual,
+        } = fitted;
         let found = Decomposition::new(singular_values.len(), &relative_residuals, iterations, operator_columns);
-        let found = Decomposition { rank_asked: options.rank, ..found.asked(&options.svd) };
+        let found = Decomposition {
+            rank_asked: options.rank,
+            normal_residual: Some(normal_residual),
+            ..found.asked(&options.svd)
+        };
         model.weights = Weights::Linear(weights);
         let details =
             StageDetails { singular_values, relative_residuals, convergence: looks, ..StageDetails::default() };

@@ -35,6 +35,7 @@ fn every_key_is_read() {
         oversample = 0x0a
         iterations = 0
         tolerance = 2e-2
+        completeness = "off"
         method = "subspace"
         orthonormalize = "qr"
         [evaluate]
@@ -49,6 +50,7 @@ fn every_key_is_read() {
         tolerance: Some(0.02),
         seed: 7,
         basis: None,
+        completeness: Completeness::Off,
         method: svd::Method::Subspace,
         orthonormalize: svd::Orthonormalize::Qr,
         start: None,
@@ -114,6 +116,8 @@ fn wrong_values_are_refused_with_key_line_and_what_is_accepted() {
         ("embedding.window = 0", "`embedding.window` is 0: expected a whole number from 1"),
         ("embedding.negative = nan", "`embedding.negative` is NaN: expected a finite number, at least 0"),
         ("embedding.negative = -0.1", "`embedding.negative` is -0.1: expected a finite number, at least 0"),
+        ("embedding.completeness = 0", "`embedding.completeness` is 0: expected a finite number above 0, or \"off\""),
+        ("embedding.completeness = \"on\"", "expected a finite number above 0, or \"off\""),
         ("embedding.tolerance = 0", "`embedding.tolerance` is 0: expected a finite number above 0"),
         ("embedding.tolerance = -1e-3", "`embedding.tolerance` is -0.001: expected a finite number above 0"),
         ("embedding.tolerance = inf", "`embedding.tolerance` is inf: expected a finite number above 0"),

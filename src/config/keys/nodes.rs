@@ -45,6 +45,12 @@ pub const COMPONENTS: Key = Key {
     accepts: COUNT,
     default: || Some("take them as they are".to_owned()),
 };
+pub const COMPONENTS_TOLERANCE: Key = Key {
+    path: "features.tolerance",
+    about: "find the principal components to this residual, relative to the σ of each, where they are found by iteration",
+    accepts: "a finite number above 0",
+    default: || Some(DEFAULT_COMPONENTS_TOLERANCE.to_string()),
+};
 pub const LAYERS: Key = Key {
     path: "classifier.layers",
     about: "L: how many steps features travel; [classifier], even if it is empty, asks for node classification",

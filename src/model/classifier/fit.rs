@@ -21,6 +21,8 @@ pub struct Fitted {
     pub singular_values: Vec<f64>,
     /// The residual of each of their triplets, relative to its own σ.
     pub relative_residuals: Vec<f64>,
+    /// The relative residual of the normal equations of W*, measured: see [`svd::Solution::normal_residual`].
+    pub normal_residual: f64,
     /// What was found on the way to them.
     pub looks: Vec<Look>,
     /// How many iterations were made; none where the Gram matrix was decomposed.
@@ -141,6 +143,7 @@ pub fn fit(
                 weights: Arc::new(session.collect(&solution.weights)?.unwrap_or_default()),
                 singular_values: solution.singular_values,
                 relative_residuals: solution.certificate.relative_residuals,
+                normal_residual: solution.normal_residual,
                 looks: solution.certificate.looks,
                 iterations: solution.iterations,
                 operator_columns: solution.operator_columns,
@@ -154,6 +157,7 @@ pub fn fit(
 pub struct FittedNumbers {
     singular_values: Vec<f64>,
     relative_residuals: Vec<f64>,
+    normal_residual: f64,
     looks: Vec<Look>,
     iterations: usize,
     operator_columns: usize,
@@ -166,6 +170,7 @@ impl Answer for Fitted {
         FittedNumbers {
             singular_values: self.singular_values.clone(),
             relative_residuals: self.relative_residuals.clone(),
+            normal_residual: self.normal_residual,
             looks: self.looks.clone(),
             iterations: self.iterations,
             operator_columns: self.operator_columns,
@@ -178,9 +183,17 @@ impl Answer for Fitted {
 
     fn from_parts(numbers: FittedNumbers, panels: Vec<Dense>) -> Option<Self> {
         let [weights] = <[Dense; 1]>::try_from(panels).ok()?;
-        let FittedNumbers { singular_values, relative_residuals, looks, iterations, operator_columns } = numbers;
-        let weights = Arc::new(weights);
-        Some(Self { weights, singular_values, relative_residuals, looks, iterations, operator_columns })
+        let FittedNumbers { singular_values, relative_residuals, normal_residual, looks, iterations, operator_columns } =
+            numbers;
+        Some(Self {
+            weights: Arc::new(weights),
+            singular_values,
+            relative_residuals,
+            normal_residual,
+            looks,
+            iterations,
+            operator_columns,
+        })
     }
 }
 

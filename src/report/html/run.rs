@@ -6,6 +6,7 @@ use super::{cost, degrees, figure, page, quality, section, spectra, table, train
 use crate::report::metrics::{Scores, Stage};
 use crate::report::shown::Shown;
 use crate::report::table::thousands;
+use crate::svd::worst_residual;
 
 /// The page of one run.
 pub fn report(run: &Shown) -> String {
@@ -56,7 +57,7 @@ fn headline(run: &Shown) -> String {
         entries.extend(scores.iter().map(figure));
     }
     let residuals = metrics.stages.iter().filter_map(|stage| stage.decomposition?.max_relative_residual);
-    if let Some(worst) = residuals.reduce(f64::max) {
+    if let Some(worst) = worst_residual(&residuals.collect::<Vec<_>>()) {
         let is_missed =
             metrics.stages.iter().any(|stage| stage.decomposition.is_some_and(|one| one.missed_tolerance().is_some()));
         let missed = if is_missed { ", above the tolerance" } else { "" };

@@ -12,6 +12,7 @@ fn embedding() -> Embedding {
         singular_values: vec![9.0, 4.0],
         relative_residuals: vec![0.1, 0.2],
         looks: Vec::new(),
+        completeness: None,
         operator_columns: 10,
         iterations: 1,
         energy: None,
