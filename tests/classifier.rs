@@ -510,8 +510,8 @@ fn reduced_features_are_principal_components() {
     }
 }
 
-/// Catches principal components that are found to no particular accuracy: with the settings of a config, they span what those
-/// of a dense SVD in f64 span, up to the bound of Wedin for residuals within the tolerance, and hold as much of the variance.
+/// Catches principal components of no particular accuracy. With the settings of a config they hold as
+/// much of the variance as those of a dense SVD in f64, and span the same up to Wedin's bound.
 #[test]
 fn the_components_of_a_config_are_those_of_exact_principal_component_analysis() {
     const COMPONENTS: usize = 20;

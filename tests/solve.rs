@@ -48,7 +48,7 @@ fn solve(matrix: &Matrix, targets: &Arc<Dense>, options: &Options, cut: f64) -> 
     first
 }
 
-/// Krylov iteration stops by its residuals; without a tolerance the size of the basis alone would say when.
+/// Krylov iteration stops by its residuals only if it has a tolerance.
 fn by(method: Method, rank: usize) -> Options {
     let tolerance = (method == Method::Krylov).then_some(1e-6);
     Options { method, tolerance, iterations: 60, ..Options::of_rank(rank) }
@@ -113,8 +113,8 @@ fn stacked_copies() {
     check(&Matrix::beside(&[x.clone(), &a * &x]), 18, 1e-6);
 }
 
-/// Catches arithmetic that squares the condition number κ: fitted values and weights, relative to their own size, are a small
-/// multiple of ε₃₂·κ from those of a least-squares solution in f64, whatever the shape, the method and the rank.
+/// Catches arithmetic that squares the condition number κ: fitted values and weights are off by a
+/// small multiple of ε₃₂·κ of their own size, whatever the shape, the method and the rank.
 #[test]
 fn errors_grow_with_the_condition_number_and_not_with_its_square() {
     const SHORT: usize = 12;
@@ -137,7 +137,7 @@ fn check_errors(matrix: &Matrix, targets: &Arc<Dense>, rank: usize, condition: f
     let fitted = table.times(&expected);
     for method in METHODS {
         let solved = solve(matrix, targets, &by(method, rank), 0.0);
-        // The two bases of Krylov iteration are orthonormal to less than the last bit, and its residuals tell.
+        // The bases of Krylov iteration are not orthonormal to the last bit, and its residuals tell.
         let of_triplets = match method {
             Method::Krylov => solved.relative_residuals.iter().copied().fold(0.0, f64::max),
             _ => 0.0,
@@ -153,7 +153,7 @@ fn check_errors(matrix: &Matrix, targets: &Arc<Dense>, rank: usize, condition: f
     }
 }
 
-/// The larger of `‖MᵀM·w − M_kᵀ·t‖ / ‖M_kᵀ·t‖` and `‖M·w − U Uᵀt‖ / ‖Uᵀt‖`, at its worst over the columns, in f64.
+/// The larger of `‖MᵀM·w − M_kᵀ·t‖ / ‖M_kᵀ·t‖` and `‖M·w − U Uᵀt‖ / ‖Uᵀt‖`, in f64, over all columns.
 fn normal_residual(table: &Table, targets: &Dense, weights: &Table, rank: usize) -> f64 {
     let svd = dense_svd(table);
     let projected = svd.left.t().times(&Table::of_dense(targets));
@@ -171,7 +171,8 @@ fn normal_residual(table: &Table, targets: &Dense, weights: &Table, rank: usize)
     pairs.iter().map(worst).fold(0.0, f64::max)
 }
 
-/// Catches an `Auto` that keeps weights whose own residual is above the tolerance, and a worse answer kept in place of a better.
+/// Catches an `Auto` that keeps weights whose own residual is above the tolerance, or keeps the worse
+/// of two answers.
 #[test]
 fn auto_falls_back_where_the_weights_cannot_vouch() {
     let values: Vec<f64> = (0..11).map(|place| 0.1f64.powf(f64::from(place) / 2.0)).collect();

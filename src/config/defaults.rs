@@ -46,7 +46,8 @@ pub const DEFAULT_TEST: f64 = 0.1;
 pub const DEFAULT_SEEDS: usize = 1;
 /// Whether embeddings are put beside the features.
 pub const DEFAULT_EMBEDDED: bool = false;
-/// The residual to find principal components to, relative to the σ of each: what [`Method::Auto`] asks of a Gram matrix.
+/// The residual to find principal components to, relative to the σ of each: what
+/// [`Method::Auto`] asks of a Gram matrix.
 pub const DEFAULT_COMPONENTS_TOLERANCE: f64 = TRUSTED_RESIDUAL;
 /// How many steps features travel.
 pub const DEFAULT_LAYERS: usize = 2;

@@ -206,7 +206,7 @@ results         out/mine
         assert_eq!(table, expected);
     }
 
-    /// Catches a classifier that is certified by its triplets: they may be right where the weights are not.
+    /// Catches a classifier that is certified by its triplets, which may be right where W is not.
     #[test]
     fn weights_are_shown_with_the_residual_of_their_normal_equations() {
         let mut metrics = example();

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use super::certificate::Certificate;
 use super::keep::{Keep, Kept};
 use super::options::{Options, SvdError};
+#[cfg(doc)]
+use super::prepared::Prepared;
 use super::wide::multiply_wide;
 use crate::engine::{Session, Shard};
 use crate::kernel::Mask;
@@ -65,7 +67,7 @@ pub(super) struct Spectrum {
 
 impl GramPlan {
     /// How to sum the Gram matrix of the short side of a matrix up, if it is short enough; programs that this needs are
-    /// added to `programs`. `is_turned` says that the columns are the long side; of a square matrix either may be.
+    /// added to `programs`. It is that of the rows where [`Prepared::is_turned`].
     pub(super) fn new(matrix: &Matrix, is_turned: bool, programs: &mut Vec<Arc<Program>>, limit: u64) -> Option<Self> {
         let tall = if is_turned { matrix.t() } else { matrix.clone() };
         let Shape { rows, columns: order } = tall.shape();
@@ -110,7 +112,7 @@ impl GramPlan {
         Some(plan)
     }
 
-    /// The program that forms `Mᵀ`, where the Gram matrix is that of the rows of M: a transpose is formed as a whole.
+    /// The program that forms `Mᵀ`, where the Gram matrix is that of the rows of M.
     pub(super) fn formed_transpose(&self) -> Option<usize> {
         match self.parts[..] {
             [Part { source: Source::Formed(program), scale: None }] if self.is_turned => Some(program),

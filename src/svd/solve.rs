@@ -14,11 +14,12 @@ pub struct Solution {
     pub weights: Shard,
     /// The singular values that were used, from the largest down.
     pub singular_values: Vec<f64>,
-    /// The residual of each of their triplets; where the Gram matrix was decomposed, that of its eigenpairs.
+    /// The residual of each of their triplets; of the eigenpairs of a Gram matrix, if it was used.
     pub certificate: Certificate,
-    /// The certificate of W, measured with M: the residual of the normal equations of the rank-k problem,
-    /// `MᵀM·W = M_kᵀ·T` with `M_k = U S Vᵀ`. It is `‖MᵀM·w − M_kᵀ·t‖ / ‖M_kᵀ·t‖` or, with the component along each v relative
-    /// to its own σ, `‖M·w − U Uᵀt‖ / ‖Uᵀt‖`, whichever is larger, at its worst over the columns of W and T.
+    /// The certificate of W: the residual of the normal equations of the rank-k problem,
+    /// `MᵀM·W = M_kᵀ·T` with `M_k = U S Vᵀ`, measured with M. For a column w of W and t of T it is
+    /// `‖MᵀM·w − M_kᵀ·t‖ / ‖M_kᵀ·t‖` or, with the component along each v relative to its own σ,
+    /// `‖M·w − U Uᵀt‖ / ‖Uᵀt‖`, whichever is larger. This is the worst over all columns.
     pub normal_residual: f64,
     /// How many iterations were made.
     pub iterations: usize,
@@ -86,11 +87,11 @@ fn by_iteration(
     })
 }
 
-/// With eigenvectors of one side alone: `W = V S⁻² Vᵀ (MᵀT)` of a tall M, and `W = Mᵀ (U S⁻² Uᵀ T)` of a wide one.
+/// With eigenvectors of one side alone: `W = V S⁻² Vᵀ (MᵀT)` of a tall M, `W = MᵀZ` of a wide one.
 ///
-/// The panel `Z = U S⁻² Uᵀ T` is of the size of 1/σ_k² and mostly along u_k. Rounding it to 32 bits adds ε₃₂/σ_k² along u₁, which
-/// `M·Mᵀ` makes `ε₃₂·(σ₁/σ_k)²` in the fitted values, so Z stays in f64 until it is multiplied. V of a tall M is multiplied last,
-/// and its rounding is ε₃₂·σ₁/σ_k in the fitted values, as that of W itself.
+/// `Z = U S⁻² Uᵀ T` is of the size of 1/σ_k² and mostly along u_k. Rounded to 32 bits it is off by
+/// ε₃₂/σ_k² along u₁, and `M·Mᵀ·Z` by `ε₃₂·(σ₁/σ_k)²`: Z stays in f64 until it is multiplied. V of a
+/// tall M is multiplied last, and its rounding adds ε₃₂·σ₁/σ_k to M·W, as that of W itself does.
 fn of_spectrum(
     session: &mut Session<'_>,
     prepared: &Prepared,
@@ -106,15 +107,13 @@ fn of_spectrum(
     let (weights, normal_residual) = match prepared.formed_of_wide() {
         Some(program) => {
             let projected = session.cross_gram(&vectors, targets)?;
+            let small = scaled_rows(&projected, &singular_values, kept, columns, -2);
             let entries = session.form(program)?;
-            let mut weighed = |power: i32| {
-                let small = scaled_rows(&projected, &singular_values, kept, columns, power);
-                times_double(session, &entries, &product(&exact, &small, found, columns), columns)
-            };
-            let (weights, images) = (weighed(-2)?, weighed(0)?);
+            let weights = times_double(session, &entries, &product(&exact, &small, found, columns), columns)?;
             drop(entries);
             let small = rounded(&scaled_rows(&projected, &singular_values, kept, columns, 0));
             let projection = session.times_small(&vectors, &small, columns)?;
+            let images = session.multiply(TRANSPOSED, &projection)?;
             let fit = Fit::new(session, &weights)?;
             let residual = larger(fit.normal_residual(session, &images)?, fit.residual(session, &projection)?);
             (weights, residual)
@@ -131,21 +130,17 @@ fn of_spectrum(
             // Uᵀ is S⁻¹VᵀMᵀ: there is no panel of U.
             let coordinates = |small: &[f64]| scaled_rows(small, &singular_values, kept, columns, -1);
             let wanted = coordinates(&projected);
-            let found = coordinates(&session.cross_gram(&vectors, &fit.back)?);
-            let squares = |entry: &dyn Fn(usize) -> f64| -> Vec<f64> {
-                let square = |column: usize| {
-                    (column..wanted.len()).step_by(columns.max(1)).map(|place| entry(place).powi(2)).sum()
-                };
-                (0..columns).map(square).collect()
-            };
-            let residual =
-                worst_ratio(&squares(&|place| found[place] - wanted[place]), &squares(&|place| wanted[place]));
+            let mut off = coordinates(&session.cross_gram(&vectors, &fit.back)?);
+            off.iter_mut().zip(&wanted).for_each(|(found, wanted)| *found -= wanted);
+            let residual = worst_ratio(&column_squares(&off, columns), &column_squares(&wanted, columns));
             (weights, larger(fit.normal_residual(session, &images)?, residual))
         }
     };
     singular_values.truncate(kept);
     certificate.relative_residuals.truncate(kept);
-    let operator_columns = prepared.tall().columns + 3 * columns;
+    // MᵀT of a tall M, or Z and U Uᵀ T by the transpose of a wide one; then M·W and MᵀM·W.
+    let by_transpose = if prepared.formed_of_wide().is_some() { 2 } else { 1 };
+    let operator_columns = prepared.tall().columns + (by_transpose + 2) * columns;
     Ok(Solution { weights, singular_values, certificate, normal_residual, iterations: 0, operator_columns })
 }
 
@@ -182,13 +177,22 @@ fn worst_distance(session: &mut Session<'_>, found: &Shard, wanted: &Shard) -> R
     Ok(worst_ratio(&distances, &session.distance_squares(wanted, wanted, &vec![0.0; columns])?))
 }
 
-/// The root of the largest ratio of two squares, where nothing to nothing is nothing; NaN where one is.
+/// The root of the largest ratio of two squares, 0/0 counting as 0; NaN where one is.
 fn worst_ratio(distances: &[f64], lengths: &[f64]) -> f64 {
     let ratios = distances.iter().zip(lengths).map(|(distance, length)| match *distance == 0.0 {
         true => 0.0,
         false => (distance / length).sqrt(),
     });
     ratios.fold(0.0, larger)
+}
+
+/// The squared length of every column of a small matrix.
+fn column_squares(small: &[f64], columns: usize) -> Vec<f64> {
+    let mut squares = vec![0.0; columns];
+    for row in small.chunks_exact(columns.max(1)) {
+        squares.iter_mut().zip(row).for_each(|(square, entry)| *square += entry * entry);
+    }
+    squares
 }
 
 /// The larger of two residuals, or the one that is NaN.
@@ -211,7 +215,7 @@ fn times_double(session: &mut Session<'_>, x: &Shard, small: &[f64], columns: us
     })?)
 }
 
-/// The product of two small matrices, row after row; the first has `inner` columns and the second `columns`.
+/// The product of two small matrices; the first has `inner` columns and the second `columns`.
 fn product(left: &[f64], right: &[f64], inner: usize, columns: usize) -> Vec<f64> {
     let row_of = |row: &[f64]| {
         let mut sums = vec![0.0; columns];
@@ -228,7 +232,7 @@ fn count_above(singular_values: &[f64], cut: f64) -> usize {
     singular_values.iter().take_while(|value| **value > least).count()
 }
 
-/// The rows of a small matrix multiplied by powers of the singular values; rows from `kept` on are zero.
+/// The rows of a small matrix times powers of the singular values; rows from `kept` on are zero.
 fn scaled_rows(small: &[f64], singular_values: &[f64], kept: usize, columns: usize, power: i32) -> Vec<f64> {
     let rows = small.chunks_exact(columns.max(1)).zip(singular_values).enumerate();
     rows.flat_map(|(row, (entries, value))| {

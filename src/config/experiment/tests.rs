@@ -122,6 +122,7 @@ fn wrong_values_are_refused_with_key_line_and_what_is_accepted() {
         ("embedding.tolerance = -1e-3", "`embedding.tolerance` is -0.001: expected a finite number above 0"),
         ("embedding.tolerance = inf", "`embedding.tolerance` is inf: expected a finite number above 0"),
         ("embedding.tolerance = 1e999", "expected a finite number above 0"),
+        ("features.tolerance = 0", "`features.tolerance` is 0: expected a finite number above 0"),
         ("embedding.normalize = \"rows\"", "is \"rows\": expected \"row\" or \"symmetric\""),
         ("embedding.degree_weighted = 1", "is 1: expected true or false"),
         ("embedding.method = \"lanczos\"", "is \"lanczos\": expected \"subspace\", \"krylov\""),
@@ -136,6 +137,18 @@ fn wrong_values_are_refused_with_key_line_and_what_is_accepted() {
         let error = parse(&format!("dataset = \"demo\"\n{entry}\n")).expect_err(entry).to_string();
         assert!(error.starts_with("ppi.toml:2: ") && error.contains(message), "{entry}: {error}");
     }
+}
+
+/// Catches a tolerance that is accepted and has no effect, and one that does not arrive.
+#[test]
+fn principal_components_have_a_tolerance() {
+    let error = parse("dataset = \"cora\"\n[features]\ntolerance = 0.1\n").unwrap_err().to_string();
+    assert_start(&error, "ppi.toml: `features.components` and `features.tolerance` do not go together: ");
+    let of = |text: &str| {
+        let text = format!("dataset = \"cora\"\n[features]\ncomponents = 5\n{text}\n");
+        parse(&text).unwrap().nodes.unwrap().components.unwrap().tolerance
+    };
+    assert_eq!((of(""), of("tolerance = 0.1")), (Some(1e-3), Some(0.1)));
 }
 
 #[track_caller]

@@ -21,7 +21,7 @@ pub struct Fitted {
     pub singular_values: Vec<f64>,
     /// The residual of each of their triplets, relative to its own σ.
     pub relative_residuals: Vec<f64>,
-    /// The relative residual of the normal equations of W*, measured: see [`svd::Solution::normal_residual`].
+    /// The certificate of W*: see [`svd::Solution::normal_residual`].
     pub normal_residual: f64,
     /// What was found on the way to them.
     pub looks: Vec<Look>,

@@ -56,12 +56,16 @@ fn headline(run: &Shown) -> String {
             |(name, value): &(String, f64)| (format!("{value:.4}"), format!("{name} on {split}, {}", stage.name));
         entries.extend(scores.iter().map(figure));
     }
-    let residuals = metrics.stages.iter().filter_map(|stage| stage.decomposition?.max_relative_residual);
-    if let Some(worst) = worst_residual(&residuals.collect::<Vec<_>>()) {
-        let is_missed =
-            metrics.stages.iter().any(|stage| stage.decomposition.is_some_and(|one| one.missed_tolerance().is_some()));
+    let decompositions = || metrics.stages.iter().filter_map(|stage| stage.decomposition);
+    let of_triplets = decompositions().filter(|one| one.normal_residual.is_none());
+    let residuals: Vec<f64> = of_triplets.filter_map(|one| one.max_relative_residual).collect();
+    if let Some(worst) = worst_residual(&residuals) {
+        let is_missed = decompositions().any(|one| one.missed_tolerance().is_some());
         let missed = if is_missed { ", above the tolerance" } else { "" };
         entries.push((number(worst), format!("worst residual of its σ{missed}")));
+    }
+    if let Some(worst) = decompositions().filter_map(|one| one.normal_residual).reduce(f64::max) {
+        entries.push((number(worst), "residual of the normal equations".to_owned()));
     }
     entries.push((time(metrics.seconds.total), "in all".to_owned()));
     if let Some(bytes) = metrics.peak_memory_bytes {
