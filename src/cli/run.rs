@@ -132,7 +132,7 @@ fn predict_links(
     let ids = Some(&dataset.ids).filter(|_| has_node_rows);
     let files = first.as_ref().map(ResultFile::of_embedding).unwrap_or_default();
     let known = || Known {
-        degrees: Some(Degrees::of(&graph.degrees)),
+        degrees: Some(Degrees::of(&graph.degrees, graph.report.isolated)),
         classes: &[],
         mapped: first.as_ref().map(|embedding| Mapped {
             of: "embedding",

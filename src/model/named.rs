@@ -6,7 +6,7 @@
 //! | `T`, `S` | the matrices of one step, `D⁻¹·A` and `D^-½·A·D^-½` |
 //! | `Ahat`, `Z` | `(D+I)^-½·(A+I)·(D+I)^-½`, and that without its diagonal |
 //! | `I`, `J`, `n` | the identity and all ones, n×n, and how many nodes there are |
-//! | `degree`, `in_degree` | of every node, at least 1; they differ where edges have a direction |
+//! | `degree`, `in_degree` | of every node, 1 for a node without edges; they differ where edges have a direction |
 //! | `X`, `Y` | features; the known labels of the nodes to learn from |
 //! | `train`, `valid`, `test` | the nodes of each part of the split |
 //!

@@ -22,6 +22,12 @@ pub enum PropagationError {
         /// Which node.
         node: usize,
     },
+    /// `(D+I)^-½` is no real number.
+    #[error("the weights of node {node} sum to -1 or less, so (D+I)^-½ is not a real number: use weights of 0 or more")]
+    NegativeDegree {
+        /// Which node.
+        node: usize,
+    },
 }
 
 /// The edges of an undirected graph without self-loops, and how they are weighed.
@@ -33,7 +39,7 @@ pub struct Propagation {
 }
 
 impl Propagation {
-    /// The propagation over a graph; degrees below zero (of negative weights) count as zero.
+    /// The propagation over a graph.
     pub fn new(graph: &Graph) -> Result<Self, PropagationError> {
         if !graph.adjacency.is_symmetric() {
             return Err(PropagationError::Directed);
@@ -43,7 +49,10 @@ impl Propagation {
         if let Some(node) = own {
             return Err(PropagationError::SelfLoop { node });
         }
-        let scale = graph.degrees.iter().map(|degree| (degree.max(0.0) + 1.0).sqrt().recip()).collect();
+        if let Some(node) = graph.degrees.iter().position(|&degree| degree <= -1.0) {
+            return Err(PropagationError::NegativeDegree { node });
+        }
+        let scale = graph.degrees.iter().map(|degree| (degree + 1.0).sqrt().recip()).collect();
         Ok(Self { adjacency: graph.adjacency.clone(), scale: Entries::outline(graph.nodes(), scale) })
     }
 

@@ -99,7 +99,7 @@ impl Confusion {
 /// How many nodes have how many neighbours.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Degrees {
-    /// Nodes without any.
+    /// Nodes without edges in either direction.
     pub isolated: usize,
     /// The largest.
     pub largest: f64,
@@ -110,13 +110,14 @@ pub struct Degrees {
 }
 
 impl Degrees {
-    /// Those of all nodes. Bins grow with the degree, and whole degrees have bins of whole numbers.
-    pub fn of(degrees: &[f32]) -> Self {
+    /// Those of all nodes, `isolated` of which have no edges. Bins grow with the degree, and whole degrees have bins of
+    /// whole numbers; nodes of degree zero, isolated or with incoming edges only, are in none.
+    pub fn of(degrees: &[f32], isolated: usize) -> Self {
         let is_whole = degrees.iter().all(|degree| degree.fract() == 0.0);
         let positive = degrees.iter().map(|&degree| f64::from(degree)).filter(|&degree| degree > 0.0);
         let (least, largest) =
             positive.clone().fold((f64::INFINITY, 0.0f64), |(low, high), one| (low.min(one), high.max(one)));
-        let mut found = Self { isolated: degrees.len(), largest, ..Self::default() };
+        let mut found = Self { isolated, largest, ..Self::default() };
         if largest == 0.0 {
             return found;
         }
@@ -141,7 +142,6 @@ impl Degrees {
             sum += degree;
             counts[edges.partition_point(|&edge| edge <= degree)] += 1;
         }
-        found.isolated -= counts.iter().sum::<usize>();
         found.mean = sum / degrees.len() as f64;
         let bins = edges.windows(2).zip(&counts[1..]).filter(|(_, count)| **count > 0);
         found.bins = bins.map(|(edges, &count)| (edges[0], edges[1], count)).collect();
@@ -254,14 +254,14 @@ mod tests {
 
     #[test]
     fn small_degrees_have_bins_of_their_own_and_no_node_is_lost() {
-        let degrees = Degrees::of(&[0.0, 1.0, 1.0, 2.0, 3.0, 7.0, 120.0]);
+        let degrees = Degrees::of(&[0.0, 1.0, 1.0, 2.0, 3.0, 7.0, 120.0], 1);
         assert_eq!(degrees.bins[..4], [(1.0, 2.0, 2), (2.0, 3.0, 1), (3.0, 4.0, 1), (6.0, 8.0, 1)]);
         let (from, to, nodes) = degrees.bins[4];
         assert!(from <= 120.0 && 120.0 < to && nodes == 1 && degrees.bins.len() == 5);
         assert_eq!((degrees.isolated, degrees.largest), (1, 120.0));
-        let weighted = Degrees::of(&[0.25, 0.5, 1e6]);
+        let weighted = Degrees::of(&[0.25, 0.5, 1e6], 0);
         assert_eq!(weighted.bins.iter().map(|bin| bin.2).sum::<usize>(), 3);
-        assert_eq!(Degrees::of(&[0.0, 0.0]), Degrees { isolated: 2, ..Degrees::default() });
+        assert_eq!(Degrees::of(&[0.0, 0.0], 2), Degrees { isolated: 2, ..Degrees::default() });
     }
 
     #[test]

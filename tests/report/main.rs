@@ -160,3 +160,15 @@ fn what_is_missing_or_damaged_is_named_with_the_way_out() {
     let output = run(folder.path(), &["report", "results", "results", "--out=results"]);
     assert_refused(&output, 3, &["holds no finished run"]);
 }
+
+/// Catches isolated nodes that are counted by outgoing edges alone: node 3 of this graph has incoming edges only.
+#[test]
+fn a_node_with_incoming_edges_only_is_not_isolated() {
+    let folder = folder();
+    fs::write(folder.path().join("edges.txt"), "0 1\n1 2\n2 0\n0 3\n1 3\n").unwrap();
+    let own = ["--config=links", "--set=data.path=edges.txt", "--set=data.test=0", "--set=data.valid=0"];
+    let options = ["--set=data.directed=true", "--set=embedding.rank=2", "--out=results"];
+    assert_done(&run(folder.path(), &[&own[..], &options].concat()));
+    let details: Value = serde_json::from_str(&read(&folder.path().join("results/report.json"))).unwrap();
+    assert_eq!(details["degrees"]["isolated"], 0, "{}", details["degrees"]);
+}

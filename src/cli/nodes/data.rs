@@ -38,7 +38,7 @@ impl NodeData {
         }
         let without_loops = Import { self_loops: SelfLoops::Drop, ..import };
         let graph = graph_of(&dataset.graph, without_loops, &dataset.name, voice)?;
-        let degrees = Degrees::of(&graph.degrees);
+        let degrees = Degrees::of(&graph.degrees, graph.report.isolated);
         let propagation = Propagation::new(&graph).map_err(ClassifierError::from)?;
         let graph = match task.embedding {
             false => None,

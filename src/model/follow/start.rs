@@ -9,6 +9,7 @@ use crate::kernel::buffer::advise_huge_pages;
 use crate::kernel::random;
 use crate::matrix::Dense;
 use crate::model::embedding::{Embedding, Normalize, Options};
+use crate::model::transition::divisor;
 
 /// Columns that look for what is new, one for so many triplets.
 const TRIPLETS_A_COLUMN: usize = 8;
@@ -73,7 +74,7 @@ struct Spread<'a> {
 
 impl<'a> Spread<'a> {
     fn of(graph: &'a Graph, normalize: Normalize, found: &'a Embedding) -> Self {
-        let of_degrees = |factor: fn(f32) -> f32| graph.degrees.iter().map(|degree| factor(degree.max(1.0))).collect();
+        let of_degrees = |factor: fn(f32) -> f32| graph.degrees.iter().map(|&degree| factor(divisor(degree))).collect();
         let (own, other) = match normalize {
             Normalize::Row => (of_degrees(f32::recip), of_degrees(|_| 1.0)),
             Normalize::Symmetric => {

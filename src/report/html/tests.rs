@@ -64,7 +64,7 @@ fn full() -> Shown {
         written: "now".to_owned(),
         classes: vec![HOSTILE.to_owned(), "b".to_owned()],
         stages: vec![first, StageDetails::default()],
-        degrees: Some(Degrees::of(&[0.0, 1.0, 2.0, 40.0])),
+        degrees: Some(Degrees::of(&[0.0, 1.0, 2.0, 40.0], 1)),
         map: Some(map),
         plan: Some(HOSTILE.to_owned()),
         ..Details::default()
