@@ -50,11 +50,24 @@ enum Part {
     Test,
 }
 
-/// Holds out a random part of the edges. An edge goes with all its repetitions, and in an undirected graph with its
-/// mirror image, so that none that is looked for is left in the graph; self-loops are never held out.
+/// Holds out a random part of the edges. An edge goes with all its repetitions and with its
+/// reverse, also in a directed graph, so that no pair that is looked for is joined in the graph;
+/// self-loops are never held out.
 pub fn hold_out(list: &EdgeList, holdout: Holdout, seed: u64) -> Result<Held, HoldoutError> {
+    let held = hold_out_against(list, holdout, 1, seed);
+    for LinkSplit { edges, non_edges } in [&held.valid, &held.test].into_iter().flatten() {
+        if non_edges.len() < edges.len() {
+            return Err(HoldoutError::TooDense { found: non_edges.len(), wanted: edges.len() });
+        }
+    }
+    Ok(held)
+}
+
+/// As [`hold_out`], against `negatives` pairs that are no edges for each edge, or as many as were
+/// found.
+pub(crate) fn hold_out_against(list: &EdgeList, holdout: Holdout, negatives: usize, seed: u64) -> Held {
     let part = |&(from, to): &(u32, u32)| {
-        let (low, high) = key(list, (from, to));
+        let (low, high) = (from.min(to), from.max(to));
         let draw = uniform(seed, stream::SPLIT, u64::from(low), high);
         match draw {
             _ if from == to => Part::Train,
@@ -72,28 +85,26 @@ pub fn hold_out(list: &EdgeList, holdout: Holdout, seed: u64) -> Result<Held, Ho
     let graph = EdgeList { nodes: list.nodes, edges: of(Part::Train).collect(), weights, directed: list.directed };
     let mut taken: HashSet<(u32, u32)> = list.edges.iter().map(|&edge| key(list, edge)).collect();
     let mut draws = 0;
-    let mut split = |wanted: Part, fraction: f64| -> Result<Option<LinkSplit>, HoldoutError> {
+    let mut split = |wanted: Part, fraction: f64| -> Option<LinkSplit> {
         if fraction == 0.0 {
-            return Ok(None);
+            return None;
         }
         let mut seen = HashSet::new();
         let edges: Vec<(u32, u32)> = of(wanted).filter(|&edge| seen.insert(key(list, edge))).collect();
-        let mut non_edges = Vec::with_capacity(edges.len());
-        let last_draw = draws + MOST_DRAWS * edges.len() as u64;
-        while non_edges.len() < edges.len() && draws < last_draw {
+        let count = negatives.saturating_mul(edges.len());
+        let mut non_edges = Vec::with_capacity(count);
+        let last_draw = draws + MOST_DRAWS.saturating_mul(count as u64);
+        while non_edges.len() < count && draws < last_draw {
             let (from, to) = pair(seed, stream::SPLIT, draws, u32::MAX, list.nodes as u32);
             draws += 1;
             if from != to && taken.insert(key(list, (from, to))) {
                 non_edges.push((from, to));
             }
         }
-        if non_edges.len() < edges.len() {
-            return Err(HoldoutError::TooDense { found: non_edges.len(), wanted: edges.len() });
-        }
-        Ok(Some(LinkSplit { edges, non_edges }))
+        Some(LinkSplit { edges, non_edges })
     };
-    let (valid, test) = (split(Part::Valid, holdout.valid)?, split(Part::Test, holdout.test)?);
-    Ok(Held { graph, valid, test })
+    let (valid, test) = (split(Part::Valid, holdout.valid), split(Part::Test, holdout.test));
+    Held { graph, valid, test }
 }
 
 /// What names an edge: in an undirected graph, whichever way round it is listed.
@@ -112,14 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_for_is_not_in_the_graph() {
+    fn what_is_looked_for_is_not_in_the_graph_in_either_direction() {
         for directed in [false, true] {
             let list = list(directed);
             let Held { graph, valid, test } = hold_out(&list, Holdout { valid: 0.1, test: 0.2 }, 1).unwrap();
             let (valid, test) = (valid.unwrap(), test.unwrap());
             let left: HashSet<_> = graph.edges.iter().map(|&edge| key(&list, edge)).collect();
             let all: HashSet<_> = list.edges.iter().map(|&edge| key(&list, edge)).collect();
+            let joined: HashSet<_> = graph.edges.iter().flat_map(|&(from, to)| [(from, to), (to, from)]).collect();
             for split in [&valid, &test] {
+                assert!(split.edges.iter().all(|edge| !joined.contains(edge)), "a reverse of a held-out edge is left");
                 assert!(split.edges.iter().all(|&edge| !left.contains(&key(&list, edge))));
                 assert!(split.non_edges.iter().all(|&edge| edge.0 != edge.1 && !all.contains(&key(&list, edge))));
                 assert_eq!(split.edges.len(), split.non_edges.len());

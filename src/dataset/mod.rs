@@ -19,6 +19,7 @@ pub mod stream;
 
 pub(crate) use edges::renumber;
 pub use edges::{Edges, StoredEdges};
+pub(crate) use holdout::hold_out_against;
 pub use holdout::{Held, Holdout, HoldoutError, hold_out};
 pub use ids::{Ids, RepeatedId};
 pub use nodes::{FractionsError, NodeDataError, NodeFiles, NodeSplitFrom, SplitPart, check_nodes};

@@ -1,13 +1,14 @@
 //! The rank that finds the most edges that it has not seen.
 //!
-//! A part of the training edges is embedded at the largest rank, and the others are told from random pairs with the first
-//! 4, 8, … singular triplets of it. The rank that does best is the one to embed all the edges with.
+//! A part of the distinct training edges is embedded at the largest rank, and the others are told
+//! from random pairs that are no edges with the first 4, 8, … singular triplets of it. The rank
+//! that does best is the one to embed all the edges with.
 
 use super::{EvaluateError, roc_auc};
-use crate::dataset::EdgeList;
+use crate::dataset::{EdgeList, Held, Holdout, LinkSplit, hold_out_against};
 use crate::engine::{Cluster, Watch};
 use crate::graph::{Graph, GraphError, Import};
-use crate::kernel::random::{bits, pair, stream};
+use crate::kernel::random::{bits, stream};
 use crate::model::embedding::{ModelError, Options, embed};
 use crate::svd::{Method, Progress};
 
@@ -16,9 +17,9 @@ use crate::svd::{Method, Progress};
 pub struct RankSearch {
     /// The ranks to try; those beyond the number of nodes are passed over.
     pub candidates: Vec<usize>,
-    /// The fraction of the training edges that is embedded.
+    /// The fraction of the distinct training edges that is embedded.
     pub kept: f64,
-    /// Random pairs for each edge that is not.
+    /// Random pairs that are no edges, for each edge that is not embedded.
     pub negatives: usize,
 }
 
@@ -82,8 +83,7 @@ pub fn choose_rank(
     candidates.sort_unstable();
     candidates.dedup();
     let largest = *candidates.last().ok_or(RankError::NoCandidate { nodes: edges.nodes })?;
-    let seed = options.svd.seed;
-    let (kept, held_out) = split(edges, search.kept, seed)?;
+    let (kept, LinkSplit { edges: held_out, non_edges }) = split(edges, search, options.svd.seed)?;
     let mut options = options.clone();
     options.svd.rank = largest;
     if options.svd.method != Method::Subspace {
@@ -91,12 +91,11 @@ pub fn choose_rank(
         options.svd.tolerance = None;
     }
     let embedding = embed(&Graph::from_edges(&kept, import)?, &options, cluster, watch)?;
-    let pairs = random_pairs(edges.nodes, held_out.len() * search.negatives, seed);
     let mut tried = Vec::with_capacity(candidates.len());
     for rank in candidates {
         let weights = vec![1.0; rank];
         let positive = embedding.score(&held_out, edges.directed, &weights);
-        let negative = embedding.score(&pairs, edges.directed, &weights);
+        let negative = embedding.score(&non_edges, edges.directed, &weights);
         tried.push((rank, roc_auc(&positive, &negative)?));
     }
     let best =
@@ -104,29 +103,25 @@ pub fn choose_rank(
     Ok(RankChoice { rank: best.0, tried, operator_columns: embedding.operator_columns })
 }
 
-/// Keeps a random part of the edges, and lists the others.
-fn split(edges: &EdgeList, kept: f64, seed: u64) -> Result<(EdgeList, Vec<(u32, u32)>), RankError> {
-    let total = edges.edges.len();
-    let count = (total as f64 * kept).round() as usize;
-    if count == 0 || count >= total {
-        return Err(RankError::TooFewEdges { edges: total });
+/// Keeps a random part of the distinct edges, and lists the others with pairs that are no edges of
+/// the whole graph.
+fn split(edges: &EdgeList, search: &RankSearch, seed: u64) -> Result<(EdgeList, LinkSplit), RankError> {
+    // With the seed itself the draws would be those that held out the validation and test edges.
+    let seed = bits(seed, stream::SPLIT, u64::MAX, 1);
+    let holdout = Holdout { valid: 0.0, test: 1.0 - search.kept };
+    let Held { graph, test, .. } = hold_out_against(edges, holdout, search.negatives, seed);
+    match test {
+        Some(split) if !graph.edges.is_empty() && !split.edges.is_empty() => Ok((graph, split)),
+        _ => Err(RankError::TooFewEdges { edges: edges.edges.len() }),
     }
-    let mut order: Vec<usize> = (0..total).collect();
-    order.sort_by_cached_key(|&edge| (bits(seed, stream::SPLIT, edge as u64, 0), edge));
-    let (first, rest) = order.split_at(count);
-    let weights = edges.weights.as_ref().map(|weights| first.iter().map(|&edge| weights[edge]).collect());
-    let list = first.iter().map(|&edge| edges.edges[edge]).collect();
-    let kept = EdgeList { nodes: edges.nodes, edges: list, weights, directed: edges.directed };
-    Ok((kept, rest.iter().map(|&edge| edges.edges[edge]).collect()))
-}
-
-fn random_pairs(nodes: usize, count: usize, seed: u64) -> Vec<(u32, u32)> {
-    (0..count as u64).map(|number| pair(seed, stream::SPLIT, number, 1, nodes as u32)).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+    use crate::kernel::random::uniform;
     use crate::model::embedding::{Normalize, Walks};
     use crate::svd;
 
@@ -157,6 +152,53 @@ mod tests {
         assert_eq!(choice.rank, 8);
         assert_eq!(choice.tried.len(), 2, "a rank beyond the nodes is passed over");
         assert!(choice.tried[1].1 > 0.9, "{choice:?}");
+    }
+
+    /// Six blocks of 50 nodes; a pair is joined with probability 0.2 within a block and 0.02
+    /// otherwise.
+    fn blocks(seed: u64) -> Vec<(u32, u32)> {
+        let pairs = (0..300u32).flat_map(|to| (0..to).map(move |from| (from, to)));
+        let odds = |from: u32, to: u32| if from % 6 == to % 6 { 0.2 } else { 0.02 };
+        pairs.filter(|&(from, to)| uniform(seed, stream::SYNTHETIC, u64::from(from), to) < odds(from, to)).collect()
+    }
+
+    /// Catches lines that are divided in place of edges: the other listing of an edge that is
+    /// looked for was kept, so the largest rank, which remembers single edges, looked best.
+    #[test]
+    fn edges_listed_twice_or_both_ways_do_not_change_the_choice() {
+        for seed in 1..4 {
+            let once = blocks(seed);
+            let reversed: Vec<_> = once.iter().map(|&(from, to)| (to, from)).collect();
+            for (listing, directed) in [
+                (once.clone(), false),
+                ([&once[..], &reversed].concat(), false),
+                ([&once[..], &once].concat(), false),
+                ([&once[..], &reversed].concat(), true),
+            ] {
+                let edges = EdgeList { nodes: 300, edges: listing, directed, ..EdgeList::default() };
+                let choice = search(&edges, &[2, 6, 16, 64, 128]).unwrap();
+                assert_eq!(choice.rank, 6, "{choice:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_edge_is_kept_and_looked_for_or_counts_as_none() {
+        let once = blocks(1);
+        let listed: Vec<_> = once.iter().flat_map(|&(from, to)| [(from, to), (to, from), (from, to)]).collect();
+        for directed in [false, true] {
+            let edges = EdgeList { nodes: 300, edges: listed.clone(), directed, ..EdgeList::default() };
+            let (kept, LinkSplit { edges: looked_for, non_edges }) = split(&edges, &RankSearch::default(), 1).unwrap();
+            let both_ways = |pairs: &[(u32, u32)]| -> HashSet<(u32, u32)> {
+                pairs.iter().flat_map(|&(from, to)| [(from, to), (to, from)]).collect()
+            };
+            let (kept, all) = (both_ways(&kept.edges), both_ways(&listed));
+            assert!(looked_for.iter().all(|pair| !kept.contains(pair)));
+            assert!(non_edges.iter().all(|pair| !all.contains(pair)));
+            assert_eq!(non_edges.len(), 5 * looked_for.len());
+            let share = kept.len() as f64 / all.len() as f64;
+            assert!((0.55..0.65).contains(&share), "{share}");
+        }
     }
 
     #[test]
