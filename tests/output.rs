@@ -19,7 +19,7 @@ fn json_on_stdout_is_the_content_of_the_file() {
     let metrics: Value = serde_json::from_str(&file).unwrap();
     assert_eq!(metrics["config"], "demo");
     assert_eq!(metrics["dataset"], "demo");
-    assert_eq!((&metrics["nodes"], &metrics["edges"]), (&Value::from(5_000), &Value::from(50_000)));
+    assert_eq!((&metrics["nodes"], &metrics["edges"]), (&Value::from(5_000), &Value::from(59_000)));
     assert_eq!((&metrics["workers"], &metrics["processes"]), (&Value::from(1), &Value::from(1)));
     assert_eq!(metrics["seed"], 7);
     let stage = &metrics["stages"][0];

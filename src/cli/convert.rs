@@ -77,6 +77,6 @@ impl Convert {
         let bar = Bar::new("write", voice);
         graph.store(making, order.as_ref(), writer)?;
         bar.done("");
-        print_text(converted(&dataset, start.elapsed(), &self.out))
+        print_text(converted(&dataset, graph.report.edges, start.elapsed(), &self.out))
     }
 }

@@ -245,6 +245,15 @@ pub enum Error {
         /// The dataset.
         dataset: String,
     },
+    /// Walks cannot be taken along edges of negative weight.
+    #[error(
+        "some edges of `{dataset}` have a negative weight: walks need weights of 0 or more; state a matrix of your own \
+         (matrix = \"A\"), or convert the data again without them"
+    )]
+    NegativeWeights {
+        /// The dataset.
+        dataset: String,
+    },
     /// A residual is not a finite number, so nothing that was computed can be trusted.
     #[error("the residual of singular triplet {triplet} is {residual}: the computation broke down")]
     BrokenDown {
@@ -433,7 +442,7 @@ impl Error {
                 _ => Self::FAILED,
             },
             Self::TooManyFeatures { .. } => Self::USAGE,
-            Self::Graph { .. } | Self::NothingToAdd { .. } => Self::DATA,
+            Self::Graph { .. } | Self::NothingToAdd { .. } | Self::NegativeWeights { .. } => Self::DATA,
             Self::Evaluate { source, .. } => match source {
                 EvaluateError::Empty { .. } => Self::DATA,
                 _ => Self::FAILED,

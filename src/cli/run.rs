@@ -20,7 +20,7 @@ use crate::report::details::{Degrees, Mapped, log_odds};
 use crate::report::memory;
 use crate::report::metrics::{Metrics, Seconds, Stage, WorkerFigures, merge};
 use crate::report::output::{Folder, ResultFile, Results};
-use crate::report::progress::{Bar, Voice};
+use crate::report::progress::{Bar, Voice, tell};
 use crate::report::saved::prediction_files;
 use crate::report::table::{Table, thousands};
 use crate::report::trace::{Timeline, listen};
@@ -52,6 +52,7 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     let experiment = &request.experiment;
     let start = Instant::now();
     let mut dataset = load(&experiment.dataset, request.data.as_deref(), experiment.seed, request.voice)?;
+    check_weights(experiment, &dataset)?;
     let (nodes, edges, seconds) = (dataset.graph.nodes(), dataset.graph.len(), start.elapsed().as_secs_f64());
     if edges >= MANY_EDGES {
         give_back_blocks();
@@ -75,8 +76,25 @@ pub(super) fn load(source: &Source, data: Option<&Path>, seed: u64, voice: Voice
     let bar = Bar::gauged(format!("load {source}"), voice, &BYTES_READ, true);
     let dataset = source.load(data, seed)?;
     let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.len());
-    bar.done(&format!("{} nodes, {} edges", thousands(nodes), thousands(edges)));
+    bar.done(&format!("{} nodes, {} edges listed", thousands(nodes), thousands(edges)));
+    name_remarks(&dataset, voice);
     Ok(dataset)
+}
+
+/// Names what was decided by what a file holds, in one line.
+pub(super) fn name_remarks(dataset: &Dataset, voice: Voice) {
+    if !dataset.remarks.is_empty() {
+        let remarks: Vec<String> = dataset.remarks.iter().map(ToString::to_string).collect();
+        tell(&format!("{}: {}", dataset.name, remarks.join("; ")), voice);
+    }
+}
+
+/// Refuses negative weights where walks are taken; a store has been read without that question.
+pub(super) fn check_weights(experiment: &Experiment, dataset: &Dataset) -> Result<(), Error> {
+    match experiment.matrix.is_none() && dataset.graph.is_signed() {
+        true => Err(Error::NegativeWeights { dataset: dataset.name.clone() }),
+        false => Ok(()),
+    }
 }
 
 /// Whether nodes may get other rows. A matrix of the user's own may name single nodes, so its graph stays as it is.
@@ -127,7 +145,7 @@ fn predict_links(
             Some(order) => outcome.embedding.with_rows(|panel, rank| order.by_node(panel, rank)),
         });
     }
-    let metrics = metrics(request, dataset, runs, clock)?;
+    let metrics = metrics(request, dataset, graph.report.edges, runs, clock)?;
     let has_node_rows = first.as_ref().is_none_or(|embedding| embedding.nodes == graph.nodes());
     let ids = Some(&dataset.ids).filter(|_| has_node_rows);
     let files = first.as_ref().map(ResultFile::of_embedding).unwrap_or_default();
@@ -165,7 +183,7 @@ fn classify_nodes(
         runs.push(outcome.stages);
         first.get_or_insert((outcome.model, outcome.probabilities));
     }
-    let metrics = metrics(request, &data.dataset, runs, clock)?;
+    let metrics = metrics(request, &data.dataset, data.edges, runs, clock)?;
     let mut files = Vec::new();
     if let Some((model, probabilities)) = &first {
         files = model.files();
@@ -236,14 +254,22 @@ impl Clock {
     }
 }
 
-fn metrics(request: &Request, dataset: &Dataset, runs: Vec<Vec<Stage>>, clock: Clock) -> Result<Metrics, Error> {
-    let experiment = &request.experiment;
+fn metrics(
+    request: &Request,
+    dataset: &Dataset,
+    training_edges: usize,
+    runs: Vec<Vec<Stage>>,
+    clock: Clock,
+) -> Result<Metrics, Error> {
+    let (experiment, held_out_edges) = (&request.experiment, dataset.held_out_edges());
     let times = worker_times(request.cluster)?;
     Ok(Metrics {
         config: experiment.name.clone(),
         dataset: dataset.name.clone(),
         nodes: dataset.graph.nodes(),
-        edges: dataset.graph.len(),
+        edges: training_edges + held_out_edges,
+        training_edges,
+        held_out_edges,
         directed: dataset.graph.is_directed(),
         workers: request.cluster.all_workers(),
         processes: request.cluster.processes(),

@@ -98,11 +98,15 @@ impl Experiment {
         for assignment in assignments {
             entries.set(assignment)?;
         }
-        let dataset = source(&entries, file)?;
+        let mut dataset = source(&entries, file)?;
         let seed = entries.get(&keys::SEED, seed)?.unwrap_or(DEFAULT_SEED);
         let nodes = nodes::task(&entries, file, seed)?;
         let update = update(&entries)?;
         let import = import(&entries, &dataset, nodes.is_some())?;
+        let matrix = statement(&entries, file, nodes.is_some(), update.is_some())?;
+        if let Source::Edges(file) = &mut dataset {
+            file.options.signed = matrix.is_some();
+        }
         Ok(Self {
             name: name.to_owned(),
             text: text.to_owned(),
@@ -111,7 +115,7 @@ impl Experiment {
             seed,
             import,
             may_renumber: entries.choice(&keys::ORDER, scalar::ORDER)?.unwrap_or(true),
-            matrix: statement(&entries, file, nodes.is_some(), update.is_some())?,
+            matrix,
             embedding: embedding(&entries, seed)?,
             rank_search: rank_search(&entries)?,
             finetune: finetune(&entries, seed)?,

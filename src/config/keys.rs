@@ -125,7 +125,7 @@ pub(super) const DIRECTED: Key = Key {
     path: "data.directed",
     about: "whether the edges of data.path have a direction",
     accepts: "true or false",
-    default: || Some("as the format says; edge lists have none".to_owned()),
+    default: || Some("only if data.path is a matrix that is not symmetric".to_owned()),
 };
 pub(super) const IDS: Key = Key {
     path: "data.ids",
@@ -202,7 +202,7 @@ pub(super) const RANKS: Key = Key {
 };
 pub(super) const KEPT: Key = Key {
     path: "embedding.kept",
-    about: "the fraction of the edges that ranks are tried with; the others are looked for",
+    about: "the fraction of the distinct edges that ranks are tried with; the others are looked for",
     accepts: "a number between 0 and 1",
     default: || Some(RankSearch::default().kept.to_string()),
 };

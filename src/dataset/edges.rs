@@ -72,6 +72,16 @@ impl Edges {
         }
     }
 
+    /// Whether some weight is negative.
+    pub fn is_signed(&self) -> bool {
+        match &self.0 {
+            Held::Listed(list) => {
+                list.weights.as_ref().is_some_and(|weights| weights.iter().any(|&weight| weight < 0.0))
+            }
+            Held::Stored(stored) => stored.store.is_signed(),
+        }
+    }
+
     /// The list, in the order in which it was read; from a store it is read now, once.
     pub fn list(&self) -> Result<&EdgeList, StoreError> {
         match &self.0 {

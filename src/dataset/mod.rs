@@ -104,9 +104,25 @@ pub struct Dataset {
     pub years: Option<Vec<i32>>,
     /// The user's own node ids.
     pub ids: Ids,
+    /// What was decided by what a file of edges holds; a store does not keep it.
+    pub remarks: Vec<format::Remark>,
 }
 
 impl Dataset {
+    /// Distinct edges that are held out, for choosing settings and for the final figure together.
+    pub fn held_out_edges(&self) -> usize {
+        let is_directed = self.graph.is_directed();
+        let key = |&(from, to): &(u32, u32)| match is_directed {
+            true => (from, to),
+            false => (from.min(to), from.max(to)),
+        };
+        let splits = [&self.valid, &self.test].into_iter().flatten();
+        let mut pairs: Vec<(u32, u32)> = splits.flat_map(|split| split.edges.iter().map(key)).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs.len()
+    }
+
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> u64 {
         let pairs = |split: &Option<LinkSplit>| split.as_ref().map_or(0, |s| 8 * (s.edges.len() + s.non_edges.len()));

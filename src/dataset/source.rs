@@ -117,7 +117,7 @@ impl Source {
                 let Held { graph, valid, test } =
                     held.map_err(|source| LoadError::Holdout { path: file.path.clone(), source })?;
                 let (name, graph) = (self.to_string(), graph.into());
-                Ok(Dataset { name, graph, valid, test, ids: read.ids, ..Dataset::default() })
+                Ok(Dataset { name, graph, valid, test, ids: read.ids, remarks: read.remarks, ..Dataset::default() })
             }
         }
     }

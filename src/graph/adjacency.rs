@@ -33,12 +33,24 @@ pub struct Import {
 pub struct ImportReport {
     /// Edges listed.
     pub listed: usize,
+    /// Distinct edges of the matrix: undirected ones count once, however often and in whichever
+    /// direction they are listed.
+    #[serde(default)]
+    pub edges: usize,
     /// Edges listed again, whatever became of them; dropped self-loops do not count.
     pub duplicates: usize,
     /// Edges listed from a node to itself.
     pub self_loops: usize,
     /// Nodes that no edge of the matrix touches.
     pub isolated: usize,
+}
+
+impl ImportReport {
+    /// The same with the number of distinct edges, which follows from the others.
+    pub(super) fn with_edges(self, import: Import) -> Self {
+        let dropped = if import.self_loops == SelfLoops::Drop { self.self_loops } else { 0 };
+        Self { edges: self.listed.saturating_sub(self.duplicates + dropped), ..self }
+    }
 }
 
 /// Degrees that stand for all of an outline: an isolated node is among them.
@@ -80,10 +92,12 @@ impl Graph {
         let off_diagonal = if list.directed { built.merged_off_diagonal } else { built.merged_off_diagonal / 2 };
         let report = ImportReport {
             listed: list.edges.len(),
+            edges: 0,
             duplicates: off_diagonal + built.merged_on_diagonal,
             self_loops: self_loops(list),
             isolated: isolated(&adjacency, &built.row_counts),
         };
+        let report = report.with_edges(import);
         let degrees = if adjacency.is_weighted() {
             adjacency.row_sums().into_iter().map(|sum| sum as f32).collect()
         } else {
@@ -96,7 +110,7 @@ impl Graph {
     pub fn outline(nodes: usize, edges: usize, directed: bool) -> Result<Graph, GraphError> {
         let nonzeros = if directed { edges } else { edges.saturating_mul(2) };
         let adjacency = Arc::new(Sparse::outline(nodes, nodes, nonzeros, !directed)?);
-        let report = ImportReport { listed: edges, ..ImportReport::default() };
+        let report = ImportReport { listed: edges, edges, ..ImportReport::default() };
         Ok(Graph { adjacency, degrees: EXAMPLES.to_vec(), report, arriving: None })
     }
 
@@ -157,7 +171,7 @@ mod tests {
         assert!(graph.adjacency.is_symmetric());
         assert_eq!(dense(&graph), [(0, 1, 10.0), (1, 0, 10.0), (1, 3, 7.0), (2, 2, 10.0), (3, 1, 7.0)]);
         assert_eq!(graph.degrees, [10.0, 17.0, 10.0, 7.0, 0.0]);
-        assert_eq!(graph.report, ImportReport { listed: 6, duplicates: 3, self_loops: 2, isolated: 1 });
+        assert_eq!(graph.report, ImportReport { listed: 6, edges: 3, duplicates: 3, self_loops: 2, isolated: 1 });
     }
 
     #[test]
@@ -165,7 +179,7 @@ mod tests {
         let import = Import { duplicates: Duplicates::Once, self_loops: SelfLoops::Drop };
         let graph = Graph::from_edges(&list(&EDGES, Some(&WEIGHTS), false), import).unwrap();
         assert_eq!(dense(&graph), [(0, 1, 2.0), (1, 0, 2.0), (1, 3, 7.0), (3, 1, 7.0)]);
-        assert_eq!(graph.report, ImportReport { listed: 6, duplicates: 2, self_loops: 2, isolated: 2 });
+        assert_eq!(graph.report, ImportReport { listed: 6, edges: 2, duplicates: 2, self_loops: 2, isolated: 2 });
         let graph = Graph::from_edges(&list(&EDGES, None, false), import).unwrap();
         assert!(!graph.adjacency.is_weighted());
     }
@@ -175,7 +189,7 @@ mod tests {
         let graph = Graph::from_edges(&list(&EDGES, None, true), Import::default()).unwrap();
         assert!(!graph.adjacency.is_symmetric());
         assert_eq!(dense(&graph), [(0, 1, 2.0), (1, 0, 1.0), (1, 3, 1.0), (2, 2, 2.0)]);
-        assert_eq!(graph.report.duplicates, 2);
+        assert_eq!((graph.report.duplicates, graph.report.edges), (2, 4));
     }
 
     #[test]

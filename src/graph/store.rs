@@ -107,7 +107,7 @@ impl Graph {
             arriving = Some(store.array_of(ARRIVING, nodes)?.to_vec());
         }
         let degrees = store.array_of(DEGREES, nodes)?.to_vec();
-        Ok(Some(Graph { adjacency: Arc::new(adjacency), degrees, report, arriving }))
+        Ok(Some(Graph { adjacency: Arc::new(adjacency), degrees, report: report.with_edges(import), arriving }))
     }
 
     /// Makes sure that every tile can be used; see [`Sparse::ready`].

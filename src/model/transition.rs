@@ -3,8 +3,8 @@
 use crate::graph::Graph;
 use crate::matrix::{Entries, Matrix, MatrixError};
 
-/// The degrees of a graph, for dividing by: a degree of zero counts as one, so that a node without edges has a row of
-/// zeros in the matrices of a step.
+/// The degrees of a graph, for dividing by: a degree of zero counts as one, so that a node without
+/// edges has a row of zeros in the matrices of a step.
 #[derive(Debug, Clone)]
 pub struct Degrees {
     /// Of the edges that leave a node.
@@ -86,7 +86,8 @@ mod tests {
         [formed(degrees.row_normalized(&edges).unwrap()), formed(degrees.symmetric(&edges).unwrap())]
     }
 
-    /// Catches degrees that are bounded from below: T and S do not depend on the unit of the weights.
+    /// Catches degrees that are bounded from below: T and S do not depend on the unit of the
+    /// weights.
     #[test]
     fn a_step_is_divided_by_the_degree_however_small() {
         for directed in [false, true] {

@@ -110,8 +110,9 @@ pub struct Degrees {
 }
 
 impl Degrees {
-    /// Those of all nodes, `isolated` of which have no edges. Bins grow with the degree, and whole degrees have bins of
-    /// whole numbers; nodes of degree zero, isolated or with incoming edges only, are in none.
+    /// The degrees of all nodes, `isolated` of which have no edges. Bins grow with the degree, and
+    /// whole degrees have bins of whole numbers; nodes of degree zero, isolated or with incoming
+    /// edges only, are in none.
     pub fn of(degrees: &[f32], isolated: usize) -> Self {
         let is_whole = degrees.iter().all(|degree| degree.fract() == 0.0);
         let positive = degrees.iter().map(|&degree| f64::from(degree)).filter(|&degree| degree > 0.0);

@@ -38,8 +38,15 @@ pub struct Metrics {
     pub dataset: String,
     /// How many nodes the graph has.
     pub nodes: usize,
-    /// How many edges the graph has, without those held out.
+    /// How many distinct edges there are: undirected ones count once, whichever way and however
+    /// often they are listed.
     pub edges: usize,
+    /// How many of them are in the graph that was learnt from.
+    #[serde(default)]
+    pub training_edges: usize,
+    /// How many are held out of it, for choosing settings and for the final figure.
+    #[serde(default)]
+    pub held_out_edges: usize,
     /// Whether its edges have a direction.
     pub directed: bool,
     /// How many workers ran, in all processes together.
@@ -440,6 +447,8 @@ pub(super) fn example() -> Metrics {
         dataset: "demo".to_owned(),
         nodes: 5_000,
         edges: 1_050_000,
+        training_edges: 1_000_000,
+        held_out_edges: 50_000,
         directed: false,
         workers: 2,
         processes: 1,
@@ -466,7 +475,8 @@ mod tests {
     #[test]
     fn the_json_is_the_documented_one() {
         let expected = serde_json::json!({
-            "config": "mine", "dataset": "demo", "nodes": 5000, "edges": 1050000, "directed": false, "workers": 2,
+            "config": "mine", "dataset": "demo", "nodes": 5000, "edges": 1050000,
+            "training_edges": 1000000, "held_out_edges": 50000, "directed": false, "workers": 2,
             "processes": 1, "seed": 1,
             "stages": [{
                 "name": "embedding", "seconds": 1.5, "valid": {"auc": 0.75, "ap": 0.5}, "test": {"auc": 0.875, "ap": 0.5},

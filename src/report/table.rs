@@ -24,7 +24,7 @@ impl fmt::Display for Table<'_> {
         let metrics = self.metrics;
         row(f, "dataset", &metrics.dataset)?;
         row(f, "nodes", &thousands(metrics.nodes))?;
-        row(f, "edges", &thousands(metrics.edges))?;
+        row(f, "edges", &edges(metrics))?;
         row(f, "workers", &metrics.workers)?;
         if let Some(seeds) = metrics.seeds {
             let last = metrics.seed.saturating_add(seeds as u64 - 1);
@@ -43,6 +43,15 @@ impl fmt::Display for Table<'_> {
             row(f, "peak memory", &format_args!("{:.0} MB", bytes as f64 / 1e6))?;
         }
         row(f, "results", &self.folder.display())
+    }
+}
+
+/// The number of edges, with its parts where some are held out.
+pub(in crate::report) fn edges(metrics: &Metrics) -> String {
+    let all = thousands(metrics.edges);
+    match metrics.held_out_edges {
+        0 => all,
+        held_out => format!("{all} ({} training, {} held out)", thousands(metrics.training_edges), thousands(held_out)),
     }
 }
 
@@ -103,11 +112,15 @@ fn row(f: &mut fmt::Formatter<'_>, label: &str, value: &dyn fmt::Display) -> fmt
     writeln!(f, "{label:<LABEL$}{value}")
 }
 
-/// What a conversion came to.
-pub fn converted(dataset: &Dataset, elapsed: Duration, folder: &Path) -> String {
-    let (nodes, edges) = (thousands(dataset.graph.nodes()), thousands(dataset.graph.len()));
+/// What a conversion came to; `training_edges` are the distinct edges of the graph.
+pub fn converted(dataset: &Dataset, training_edges: usize, elapsed: Duration, folder: &Path) -> String {
+    let (nodes, edges) = (thousands(dataset.graph.nodes()), thousands(training_edges));
+    let held_out = match dataset.held_out_edges() {
+        0 => String::new(),
+        held_out => format!(", {} held out", thousands(held_out)),
+    };
     format!(
-        "{:<LABEL$}{} ({nodes} nodes, {edges} edges)\n{:<LABEL$}{:.2} s\n{:<LABEL$}{}\n",
+        "{:<LABEL$}{} ({nodes} nodes, {edges} edges{held_out})\n{:<LABEL$}{:.2} s\n{:<LABEL$}{}\n",
         "dataset",
         dataset.name,
         "time",
@@ -190,7 +203,7 @@ mod tests {
         let expected = "\
 dataset         demo
 nodes           5,000
-edges           1,050,000
+edges           1,050,000 (1,000,000 training, 50,000 held out)
 workers         2
 rank            32
 iterations      10, 600 columns

@@ -161,7 +161,8 @@ fn what_is_missing_or_damaged_is_named_with_the_way_out() {
     assert_refused(&output, 3, &["holds no finished run"]);
 }
 
-/// Catches isolated nodes that are counted by outgoing edges alone: node 3 of this graph has incoming edges only.
+/// Catches isolated nodes that are counted by outgoing edges alone: node 3 of this graph has
+/// incoming edges only.
 #[test]
 fn a_node_with_incoming_edges_only_is_not_isolated() {
     let folder = folder();

@@ -46,6 +46,7 @@ pub fn small() -> Dataset {
         node_split: Some(NodeSplit { train: vec![0, 1], valid: vec![2], test: vec![4, 3] }),
         years: Some(vec![1999, 2001, -5, 0, 7]),
         ids: Ids::names(["ann", "", "line\nbreak", "dö,g", "\"e\""]),
+        remarks: vec![],
     }
 }
 

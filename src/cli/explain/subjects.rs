@@ -110,16 +110,16 @@ impl Subjects {
     ) -> Result<Self, Error> {
         let mut dataset = load(&experiment.dataset, data, experiment.seed, voice)?;
         renumber(experiment, &mut dataset)?;
-        let (name, nodes, edges) = (dataset.name.clone(), dataset.graph.nodes(), dataset.graph.len());
-        let (data_bytes, stages) = match &experiment.nodes {
+        let (name, nodes) = (dataset.name.clone(), dataset.graph.nodes());
+        let (data_bytes, edges, stages) = match &experiment.nodes {
             None => {
                 let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, voice)?;
-                (dataset.bytes(), vec![link_stage(experiment, &graph, &dataset, cluster)?])
+                (dataset.bytes(), graph.report.edges, vec![link_stage(experiment, &graph, &dataset, cluster)?])
             }
             Some(task) => {
                 let data = NodeData::new(dataset, experiment.import, task, voice)?;
                 let stages = NodeStages { has_entries: true, ..NodeStages::of_data(experiment, task, &data) };
-                (data.dataset.bytes(), stages.all(|features| center(features, cluster))?)
+                (data.dataset.bytes(), data.edges, stages.all(|features| center(features, cluster))?)
             }
         };
         Ok(Self { dataset: Some(name), nodes, edges, data_bytes, stages })
@@ -128,17 +128,17 @@ impl Subjects {
     /// Over a graph that was embedded. What a run of several processes reads together is not read again.
     pub(super) fn of_links(experiment: &Experiment, graph: &Graph, dataset: &Dataset) -> Result<Self, Error> {
         let stage = link_stage(experiment, graph, dataset, Cluster::threads(1))?;
-        Ok(Self::of(dataset, vec![stage]))
+        Ok(Self::of(dataset, graph.report.edges, vec![stage]))
     }
 
     /// Over nodes that were classified.
     pub(super) fn of_nodes(experiment: &Experiment, task: &NodeTask, data: &NodeData) -> Result<Self, Error> {
         let stages = NodeStages::of_data(experiment, task, data).all(|features| Ok(outline_centred(features)?))?;
-        Ok(Self::of(&data.dataset, stages))
+        Ok(Self::of(&data.dataset, data.edges, stages))
     }
 
-    fn of(dataset: &Dataset, stages: Vec<Subject>) -> Self {
-        let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.len());
+    fn of(dataset: &Dataset, edges: usize, stages: Vec<Subject>) -> Self {
+        let nodes = dataset.graph.nodes();
         Self { dataset: Some(dataset.name.clone()), nodes, edges, data_bytes: dataset.bytes(), stages }
     }
 

@@ -20,7 +20,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::error::note;
-use super::run::graph_of;
+use super::run::{check_weights, graph_of, name_remarks};
 use super::{Error, signals};
 use crate::dataset::stream::{Batches, Log, Next, Opened, Position, Record};
 use crate::dataset::{Dataset, EdgeList};
@@ -46,6 +46,8 @@ impl Follow {
         let folder = Folder::prepare(&request.out)?;
         let experiment = &request.experiment;
         let mut dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
+        check_weights(experiment, &dataset)?;
+        name_remarks(&dataset, request.voice);
         release_unused();
         let run = request.identity(&dataset);
         let history = self.history(&folder, &run)?;

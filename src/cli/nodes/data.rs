@@ -20,6 +20,8 @@ pub struct NodeData {
     pub graph: Option<Graph>,
     /// The graph to classify on: without self-loops, since Â adds its own.
     pub propagation: Propagation,
+    /// Distinct edges, without self-loops.
+    pub edges: usize,
     /// How many neighbours nodes have.
     pub degrees: Degrees,
     /// The features as they came.
@@ -38,6 +40,7 @@ impl NodeData {
         }
         let without_loops = Import { self_loops: SelfLoops::Drop, ..import };
         let graph = graph_of(&dataset.graph, without_loops, &dataset.name, voice)?;
+        let edges = graph.report.edges;
         let degrees = Degrees::of(&graph.degrees, graph.report.isolated);
         let propagation = Propagation::new(&graph).map_err(ClassifierError::from)?;
         let graph = match task.embedding {
@@ -49,7 +52,7 @@ impl NodeData {
             .map_err(|source| Error::Features { dataset: dataset.name.clone(), source: Box::new(source) })?;
         // The matrix holds them from here on.
         (dataset.features, dataset.sparse_features) = (None, None);
-        Ok(Self { dataset, graph, propagation, degrees, features })
+        Ok(Self { dataset, graph, propagation, edges, degrees, features })
     }
 
     /// The class of every node.

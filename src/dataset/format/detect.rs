@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::rows::{self, Piece};
 use super::text::Blocks;
-use super::{EdgeOptions, FormatError, matrix_market, npy, npz, text, zipped};
+use super::{EdgeOptions, FormatError, Remark, matrix_market, npy, npz, text, zipped};
 use crate::dataset::{EdgeList, Ids};
 
 /// How a file keeps its edges.
@@ -33,6 +33,8 @@ pub struct ReadEdges {
     pub format: Format,
     /// Whether its first line named the columns.
     pub header: bool,
+    /// What was decided by what the file holds.
+    pub remarks: Vec<Remark>,
 }
 
 /// Reads a graph. The first bytes of the file tell its format; the ending of its name counts when they do not.
@@ -61,7 +63,7 @@ pub fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges, Forma
             let (edges, ids) = rows::number(vec![pairs], &[whole], options, path)?;
             let directed = options.directed.unwrap_or(false);
             let edges = EdgeList { nodes: ids.len(), edges, weights: None, directed };
-            Ok(ReadEdges { edges, ids, format: Format::NumpyPairs, header: false })
+            Ok(ReadEdges { edges, ids, format: Format::NumpyPairs, header: false, remarks: vec![] })
         }
     }
 }
@@ -121,7 +123,9 @@ pub fn read_pairs(
             }
         }
         Format::ScipySparse | Format::MatrixMarket => {
-            let matrix = read_edges(path, options)?;
+            // Entries are pairs as they are stored, whatever their values.
+            let options = EdgeOptions { directed: Some(true), signed: true, ..*options };
+            let matrix = read_edges(path, &options)?;
             for (entry, &(from, to)) in matrix.edges.edges.iter().enumerate() {
                 let [from, to] = [from, to].map(|row| matrix.ids.get(row as usize).unwrap_or_default());
                 let pushed = read.push(unknown, [from, to], |id| ids.row(id));

@@ -179,6 +179,12 @@ impl Fault {
     }
 }
 
+/// What is expected of a weight of a graph.
+pub(crate) const NOT_NEGATIVE: &str = "a weight of 0 or more";
+/// The way out where a weight is negative.
+pub(crate) const SIGNED: &str = "drop such edges or take absolute values; negative weights are read for a matrix of your own \
+                                 only (matrix = \"A\")";
+
 /// A quoted piece of a file, short and printable.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     const LONGEST: usize = 60;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::error::{Fault, FormatError, excerpt};
+use super::error::{Fault, FormatError, NOT_NEGATIVE, SIGNED, excerpt};
+use super::symmetry::edges_of;
 use super::text::{Blocks, lines, parse_number, trim};
 use super::{EdgeOptions, Format, ReadEdges};
 use crate::dataset::{EdgeList, Ids};
@@ -19,6 +20,8 @@ enum Symmetry {
 #[derive(Debug)]
 struct Reader {
     pattern: bool,
+    /// Whether values may be negative.
+    signed: bool,
     symmetry: Symmetry,
     /// Rows, and how many entries there must be.
     size: Option<(usize, u64)>,
@@ -38,7 +41,7 @@ pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges
         for line in lines(&buffer) {
             let result = match &mut reader {
                 Some(reader) => reader.add(trim(line)),
-                None => Reader::new(trim(line)).map(|new| reader = Some(new)),
+                None => Reader::new(trim(line), options.signed).map(|new| reader = Some(new)),
             };
             result.map_err(|fault| fault.at(count).in_file(path, before))?;
             count += 1;
@@ -61,14 +64,19 @@ pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges
     if seen < entries {
         return Err(end(format!("the end after {seen} entries"), format!("{entries} as the size line says")));
     }
-    let weights = Some(values).filter(|values| values.iter().any(|&value| value != 1.0));
-    let directed = options.directed.unwrap_or(symmetry != Symmetry::Symmetric);
-    let edges = EdgeList { nodes, edges: places, weights, directed };
-    Ok(ReadEdges { edges, ids: Ids::counted(1, nodes), format: Format::MatrixMarket, header: false })
+    let mut remarks = vec![];
+    let edges = match symmetry {
+        Symmetry::General | Symmetry::Skew => edges_of(nodes, places, values, options, &mut remarks),
+        Symmetry::Symmetric => {
+            let weights = Some(values).filter(|values| values.iter().any(|&value| value != 1.0));
+            EdgeList { nodes, edges: places, weights, directed: options.directed.unwrap_or(false) }
+        }
+    };
+    Ok(ReadEdges { edges, ids: Ids::counted(1, nodes), format: Format::MatrixMarket, header: false, remarks })
 }
 
 impl Reader {
-    fn new(line: &[u8]) -> Result<Self, Fault> {
+    fn new(line: &[u8], signed: bool) -> Result<Self, Fault> {
         let text = String::from_utf8_lossy(line).to_ascii_lowercase();
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let wrong = |expected: &'static str| {
@@ -91,7 +99,10 @@ impl Reader {
             "skew-symmetric" => Symmetry::Skew,
             _ => return Err(wrong("a general, symmetric or skew-symmetric matrix")),
         };
-        Ok(Self { pattern, symmetry, size: None, places: vec![], values: vec![], seen: 0 })
+        if symmetry == Symmetry::Skew && !signed {
+            return Err(Fault::new(excerpt(line), NOT_NEGATIVE, SIGNED));
+        }
+        Ok(Self { pattern, signed, symmetry, size: None, places: vec![], values: vec![], seen: 0 })
     }
 
     fn add(&mut self, line: &[u8]) -> Result<(), Fault> {
@@ -126,6 +137,9 @@ impl Reader {
         };
         let (row, col) = (index(words[0])?, index(words[1])?);
         let value = if self.pattern { 1.0 } else { value(words[2], line)? };
+        if value < 0.0 && !self.signed {
+            return Err(Fault::new(format!("the value {value} in {}", excerpt(line)), NOT_NEGATIVE, SIGNED));
+        }
         self.seen += 1;
         self.push(row, col, value);
         if self.symmetry == Symmetry::Skew && row != col {

@@ -17,8 +17,10 @@ mod ogb;
 mod options;
 mod pickle;
 mod planetoid;
+mod remark;
 mod rows;
 mod sparse;
+mod symmetry;
 mod text;
 mod torch;
 mod zipped;
@@ -35,6 +37,7 @@ pub use ogb::{OgbOptions, read_ogb};
 pub use options::{EdgeOptions, IdKind, Weights};
 pub use pickle::{Pickle, Value, read_pickle};
 pub use planetoid::read_planetoid;
+pub use remark::Remark;
 pub(in crate::dataset) use text::{GZIP, check_encoding, data, lines, next_field, trim, weight};
 pub use torch::read_torch;
 

@@ -21,7 +21,8 @@ pub enum IdKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Weights {
-    /// A third column is the weight; more columns are refused.
+    /// A third column is the weight, unless all of it are whole numbers of at least 10⁸, which is
+    /// what times look like; more columns are refused.
     #[default]
     Auto,
     /// The third column is the weight and must be there; more columns are ignored.
@@ -39,7 +40,8 @@ pub enum Weights {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EdgeOptions {
-    /// Whether edges have a direction; by default as the format says: only matrices that are not stored as symmetric have.
+    /// Whether edges have a direction; by default those of a matrix that is not symmetric have, and
+    /// all others have none.
     pub directed: Option<bool>,
     /// Whether the first line of a text names the columns; by default it does if it has no number and the next one has.
     pub header: Option<bool>,
@@ -49,6 +51,9 @@ pub struct EdgeOptions {
     pub nodes: Option<usize>,
     /// What becomes of columns after the second of a text.
     pub weights: Weights,
+    /// Whether weights may be negative. Walks along such edges mean nothing; a matrix of the user's
+    /// own may have a use for them.
+    pub signed: bool,
     /// Threads that parse; by default as many as the machine runs at once. The result does not depend on it.
     pub threads: Option<usize>,
 }

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::array::Array;
+use super::error::{NOT_NEGATIVE, SIGNED};
+use super::symmetry::edges_of;
 use super::{EdgeOptions, Format, FormatError, ReadEdges};
-use crate::dataset::{EdgeList, Ids, SparseFeatures};
+use crate::dataset::{Ids, SparseFeatures};
 
 const REMEDY: &str = "the file is damaged: save the matrix again with `scipy.sparse.save_npz`";
 
@@ -96,10 +98,14 @@ impl Entries {
             let remedy = "save the adjacency matrix of one set of nodes";
             return Err(FormatError::content(&self.path, found, "as many rows as columns", remedy));
         }
-        let weights = Some(self.values).filter(|weights| weights.iter().any(|&weight| weight != 1.0));
-        let directed = options.directed.unwrap_or(true);
-        let edges = EdgeList { nodes: self.rows, edges: self.places, weights, directed };
-        Ok(ReadEdges { edges, ids: Ids::counted(0, self.rows), format, header: false })
+        if let Some(at) = self.values.iter().position(|&value| value < 0.0).filter(|_| !options.signed) {
+            let (row, column) = self.places[at];
+            let found = format!("{} in row {row}, column {column} (from 0)", self.values[at]);
+            return Err(FormatError::content(&self.path, found, NOT_NEGATIVE, SIGNED));
+        }
+        let mut remarks = vec![];
+        let edges = edges_of(self.rows, self.places, self.values, options, &mut remarks);
+        Ok(ReadEdges { edges, ids: Ids::counted(0, self.rows), format, header: false, remarks })
     }
 
     /// The matrix as features, row after row; entries at the same place add up when they are used.

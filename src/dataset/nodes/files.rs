@@ -67,8 +67,8 @@ pub(in crate::dataset) fn load(
         return Err(FormatError::content(second_path, found, expected, "write one row a node in both files").into());
     }
     let counted = rows.first().copied();
-    let ReadEdges { edges: graph, ids, .. } = read_graph(path, options, counted)?;
-    let mut dataset = Dataset { graph: graph.into(), ids, ..Dataset::default() };
+    let ReadEdges { edges: graph, ids, remarks, .. } = read_graph(path, options, counted)?;
+    let mut dataset = Dataset { graph: graph.into(), ids, remarks, ..Dataset::default() };
     dataset.node_split = split(&files.split, &dataset, labels.as_ref(), seed)?;
     match features {
         Some(Features::Dense { columns, values, .. }) => {

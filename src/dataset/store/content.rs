@@ -56,6 +56,7 @@ impl Writer {
             nodes: list.nodes,
             edges: list.edges.len(),
             directed: list.directed,
+            signed: dataset.graph.is_signed(),
             features: dataset.feature_count,
             classes: dataset.classes.clone(),
             ids: self.ids(&dataset.ids)?,
@@ -119,6 +120,7 @@ impl Store {
             node_split: self.node_split()?,
             years: self.by_node(YEARS)?,
             ids: self.ids()?,
+            remarks: vec![],
         })
     }
 
@@ -130,6 +132,11 @@ impl Store {
     /// Whether edges have a direction.
     pub fn is_directed(&self) -> bool {
         self.facts().directed
+    }
+
+    /// Whether some weight is negative.
+    pub fn is_signed(&self) -> bool {
+        self.facts().signed
     }
 
     /// The edges, in the order in which they were listed.

@@ -27,6 +27,9 @@ pub(super) struct Facts {
     pub nodes: usize,
     pub edges: usize,
     pub directed: bool,
+    /// Whether some weight is negative.
+    #[serde(default)]
+    pub signed: bool,
     pub features: usize,
     pub classes: Vec<String>,
     pub ids: IdKind,

@@ -131,10 +131,14 @@ pub(super) fn parse(line: &[u8], number: u64, may_be_header: bool) -> Result<Opt
             // Zero has one form, so that weights can be compared by their bits.
             let read = weight(field.as_bytes(), line).map(|weight| if weight == 0.0 { 0.0 } else { weight });
             let remedy = "repair the line";
-            Some(read.map_err(|fault| Refused {
+            let read = read.map_err(|fault| Refused {
                 problem: Problem::Weight,
                 fault: Fault { remedy: remedy.into(), ..fault },
-            })?)
+            })?;
+            if read < 0.0 {
+                return Err(refused(Problem::Weight, found("weight", field), "a weight of 0 or more", remedy));
+            }
+            Some(read)
         }
     };
     if action == Action::Weigh && given.is_none() {
@@ -205,6 +209,7 @@ mod tests {
             ("7 * a b", Problem::Operation),
             ("7 + a b nan", Problem::Weight),
             ("7 + a b inf", Problem::Weight),
+            ("7 = a b -0.5", Problem::Weight),
             ("7 = a b", Problem::Weight),
         ] {
             assert_eq!(problem(line.as_bytes()), expected, "{line}");

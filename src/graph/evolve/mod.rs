@@ -107,6 +107,7 @@ impl Graph {
                 _ => (0, 0),
             };
             report.listed = report.listed + more - fewer;
+            report.edges = report.edges + more - fewer;
             if change.from == change.to {
                 report.self_loops = report.self_loops + more - fewer;
             }

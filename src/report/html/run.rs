@@ -5,7 +5,7 @@ use super::text::{counted, escape, number, size, time};
 use super::{cost, degrees, figure, page, quality, section, spectra, table, training};
 use crate::report::metrics::{Scores, Stage};
 use crate::report::shown::Shown;
-use crate::report::table::thousands;
+use crate::report::table::{edges, thousands};
 use crate::svd::worst_residual;
 
 /// The page of one run.
@@ -81,7 +81,7 @@ fn what_was_run(run: &Shown) -> String {
     let mut facts = vec![
         ("config", metrics.config.clone()),
         ("dataset", metrics.dataset.clone()),
-        ("graph", format!("{} nodes, {} edges", thousands(metrics.nodes), thousands(metrics.edges))),
+        ("graph", format!("{} nodes, {} edges", thousands(metrics.nodes), edges(metrics))),
         ("computed by", format!("{}, {}", counted(metrics.workers, "worker"), counted(metrics.processes, "process"))),
         (
             "seed",

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-pub use voice::{Voice, above, close, has_colours, take_down};
+pub use voice::{Voice, above, close, has_colours, take_down, tell};
 
 use crate::dataset::gauge::Gauge;
 use crate::finetune::{self, Kernel, network};
@@ -109,7 +109,7 @@ impl Bar {
         let known = Arc::<Mutex<Known>>::default();
         match voice {
             Voice::Silent => {}
-            Voice::Lines => voice::tell(&label),
+            Voice::Lines => voice::line(&label),
             Voice::Bars => {
                 bar.set_style(style("{prefix} {spinner} {elapsed} {msg}"));
                 voice::put_up(&bar);
@@ -169,7 +169,7 @@ impl Bar {
                 // Writing to a String cannot fail.
                 let _ = write!(line, ", {more}");
             }
-            voice::tell(&line);
+            voice::line(&line);
         }
     }
 
@@ -230,7 +230,7 @@ impl Painter {
                 Voice::Bars => self.draw(&seen, &mut has_length),
                 Voice::Lines if last.elapsed() >= PAUSE => {
                     last = Instant::now();
-                    voice::tell(&self.line(&seen));
+                    voice::line(&self.line(&seen));
                 }
                 _ => {}
             }

@@ -44,8 +44,21 @@ fn since_start() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
+/// Says something of what happens, once, to those who are to see progress, and to [`tracing`].
+pub fn tell(text: &str, voice: Voice) {
+    tracing::info!("{text}");
+    match voice {
+        Voice::Silent => {}
+        Voice::Lines => line(text),
+        Voice::Bars => above(|| {
+            // A closed stderr is no reason to fail.
+            let _ = writeln!(stderr().lock(), "{text}");
+        }),
+    }
+}
+
 /// Writes a line of progress.
-pub(super) fn tell(text: &str) {
+pub(super) fn line(text: &str) {
     // A closed stderr is no reason to fail.
     let _ = writeln!(stderr().lock(), "[{:8.2} s] {text}", since_start());
 }

@@ -71,12 +71,14 @@ impl Session<'_> {
         self.totals.embedded_batch = batch;
         let decomposition = Some(figures.decomposition);
         let stage = Stage { valid, test, decomposition, ..Stage::new(EMBEDDING, figures.seconds) };
-        let experiment = &self.request.experiment;
+        let (experiment, held_out_edges) = (&self.request.experiment, self.dataset.held_out_edges());
         let metrics = Metrics {
             config: experiment.name.clone(),
             dataset: self.dataset.name.clone(),
             nodes: embedding.nodes,
-            edges,
+            edges: edges + held_out_edges,
+            training_edges: edges,
+            held_out_edges,
             directed: self.dataset.graph.is_directed(),
             workers: self.request.cluster.all_workers(),
             processes: self.request.cluster.processes(),

@@ -130,7 +130,8 @@ fn archives_that_are_wrong() {
 
 #[test]
 fn matrix_market_of_every_kind() {
-    let read = |content: &str| read("m.mtx", content, &EdgeOptions::default()).unwrap();
+    let signed = EdgeOptions { signed: true, ..EdgeOptions::default() };
+    let read = |content: &str| read("m.mtx", content, &signed).unwrap();
     let general = read("%%MatrixMarket matrix coordinate real general\n% c\n\n3 3 2\n1 2 0.5\n3 1 -2e0\n");
     assert_eq!((&general.edges.edges[..], general.edges.directed), (&[(0, 1), (2, 0)][..], true));
     assert_eq!(general.edges.weights, Some(vec![0.5, -2.0]));

@@ -132,3 +132,90 @@ fn pairs_of_unknown_nodes() {
     let empty = write("test.txt", "# nothing\n");
     assert_words(&pairs(&empty, UnknownIds::Skip).unwrap_err(), &empty.path, &["is empty"]);
 }
+
+const QUOTES: [&str; 4] = ["in quotes", "ids without quotes", "write the file again", "tabs"];
+
+#[test]
+fn other_formats_are_no_names() {
+    let json = ["JSON", "lines of two ids", "jq"];
+    for text in [
+        "{\"source\": 51, \"target\": 52}\n{\"source\": 52, \"target\": 53}\n",
+        "{ \"source\": \"ann\", \"target\": \"bob\" }\n",
+        "[\"ann\", \"bob\"]\n",
+        "[1, 2]\n[2, 3]\n",
+    ] {
+        refused("e.json", text, &[&["line 1"], &json[..]].concat());
+    }
+    refused("e.csv", "\"ann\",\"bob\"\nann,eve\n", &[&["line 1", "`\"ann\"`"], &QUOTES[..]].concat());
+    refused("e.csv", "ann,bob\nbob,\"Smith, J.\"\n", &[&["line 2"], &QUOTES[..]].concat());
+    refused("e.csv", "source,target\n\"1\",\"2\"\n", &[&["line 2"], &QUOTES[..]].concat());
+    let numbers = EdgeOptions { ids: IdKind::Numbers, ..EdgeOptions::default() };
+    refused_with("e.csv", "1,2\n2,\"3\"\n", &numbers, &[&["line 2"], &QUOTES[..]].concat());
+    refused_with("e.csv", "{\"a\": 1, \"b\": 2}\n", &numbers, &[&["line 1"], &json[..]].concat());
+    // What is no JSON and no quoted field is a name.
+    let read = read("e.txt", "{a} [b]\n5\" pipe\n'c' {a}\n", &EdgeOptions::default()).unwrap();
+    assert_eq!(read.ids.iter().collect::<Vec<_>>(), ["{a}", "[b]", "5\"", "pipe", "'c'"]);
+}
+
+#[test]
+fn a_column_of_times_is_no_weight() {
+    let words = ["line 2", "`1082040961`", "a time", "weights = \"ignore\"", "weights = \"third\""];
+    let text = "# from to time\n1 2 1082040961\n2 3 1082155839\n3 1 1082414391\n";
+    refused("e.txt", text, &words);
+    refused("e.csv", "from,to,time\n1,2,1700000000000\n2,3,1700000000001\n", &["line 2", "`1700000000000`"]);
+    let with = |weights| read("e.txt", text, &EdgeOptions { weights, ..EdgeOptions::default() }).unwrap().edges.weights;
+    assert_eq!((with(Weights::Ignore), with(Weights::Third).map(|all| all.len())), (None, Some(3)));
+    // One that is smaller, or no whole number, makes weights of all of them.
+    for last in ["99999999", "1082414391.5", "0.5"] {
+        let read = read("e.txt", text.replace("1082414391", last), &EdgeOptions::default()).unwrap();
+        assert_eq!(read.edges.weights.map(|all| all.len()), Some(3), "{last}");
+    }
+    let mut far: String = (0..1500).map(|n| format!("{n} {} 1082040961\n", n + 1)).collect();
+    refused("e.txt", &far, &["line 1", "a time"]);
+    far.push_str("7 9 1\n");
+    assert!(read("e.txt", far, &EdgeOptions::default()).is_ok());
+}
+
+#[test]
+fn negative_weights_are_for_matrices_of_ones_own() {
+    let words = ["0 or more", "drop such edges", "matrix = \"A\""];
+    let general = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 0.5\n3 1 -2\n";
+    let skew = "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 3\n";
+    for (name, text, place) in [
+        ("e.txt", "1 2 0.5\n2 3 -0.25\n", "line 2: found the weight -0.25"),
+        ("e.csv", "a,b,1\nb,c,-1\n", "line 2: found the weight -1"),
+        ("e.mtx", general, "line 4: found the value -2"),
+        ("e.mtx", skew, "line 1: found `%%matrix"),
+    ] {
+        let place = place.replace("%%matrix", "%%Matrix");
+        refused(name, text, &[&[place.as_str()], &words[..]].concat());
+        let signed = EdgeOptions { signed: true, ..EdgeOptions::default() };
+        let weights = read(name, text, &signed).unwrap().edges.weights.unwrap();
+        assert!(weights.iter().any(|&weight| weight < 0.0));
+    }
+}
+
+/// Catches a guess that nobody is told of, and a remark on what was stated.
+#[test]
+fn guesses_are_named() {
+    let said = |name: &str, text: &str, options: &EdgeOptions| {
+        read(name, text, options).unwrap().remarks.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let auto = EdgeOptions::default();
+    assert_eq!(said("e.txt", "1 2\n2 3\n", &auto), [""; 0]);
+    assert_eq!(
+        said("e.csv", "from,to,weight\n1,2,3\n2,3,4\n", &auto),
+        ["line 1 names the columns (data.header)", "the third column is the weight (data.weights)"]
+    );
+    assert_eq!(
+        said("e.csv", "ann,bob\nbob,eve\n", &auto),
+        ["ids are names separated by commas (data.ids), the first line is an edge (data.header)"]
+    );
+    let stated = EdgeOptions { header: Some(true), ids: IdKind::Names, weights: Weights::Third, ..auto };
+    assert_eq!(said("e.csv", "from,to,weight\na,b,3\nb,c,4\n", &stated), [""; 0]);
+    let symmetric = "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n1 2\n2 1\n2 3\n3 2\n";
+    assert_eq!(said("e.mtx", symmetric, &auto), ["the matrix is symmetric: edges have no direction (data.directed)"]);
+    for directed in [true, false] {
+        assert_eq!(said("e.mtx", symmetric, &EdgeOptions { directed: Some(directed), ..auto }), [""; 0]);
+    }
+}

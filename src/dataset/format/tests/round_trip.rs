@@ -86,6 +86,7 @@ proptest! {
         let bytes = if packed { gzip(content.as_bytes()) } else { content.into_bytes() };
         // Names cannot tell a header from an edge; a single line cannot either.
         let options = EdgeOptions {
+            signed: true,
             threads: Some(threads),
             header: Some(header).filter(|_| names || lines.len() < 2),
             ..EdgeOptions::default()

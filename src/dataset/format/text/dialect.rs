@@ -1,8 +1,8 @@
 //! What the first lines of an edge list say about the others.
 
 use super::fields::{self, Separator};
-use crate::dataset::format::error::{Fault, excerpt};
-use crate::dataset::format::{EdgeOptions, IdKind, Weights, rows};
+use crate::dataset::format::error::{Fault, NOT_NEGATIVE, SIGNED, excerpt};
+use crate::dataset::format::{EdgeOptions, IdKind, Remark, Weights, rows};
 
 /// Lines that are looked at.
 const SAMPLE: usize = 1000;
@@ -15,6 +15,8 @@ pub(crate) struct Dialect {
     /// The line, from 0, that names the columns.
     pub header: Option<u64>,
     pub columns: Columns,
+    /// Whether weights may be negative.
+    pub signed: bool,
     /// Ids are below this.
     pub nodes: Option<usize>,
 }
@@ -38,11 +40,7 @@ type Edge<'a> = (&'a [u8], &'a [u8], Option<f32>);
 impl Dialect {
     /// Looks at the first lines.
     pub fn find(block: &[u8], options: &EdgeOptions) -> Self {
-        let sample: Vec<(u64, &[u8])> = (0..)
-            .zip(fields::lines(block))
-            .filter_map(|(number, line)| Some((number, fields::data(line)?)))
-            .take(SAMPLE)
-            .collect();
+        let sample: Vec<(u64, &[u8])> = sample(block).collect();
         let both = |line: &[u8], holds: fn(&[u8]) -> bool| {
             fields::split(line, Separator::Any).is_ok_and(|fields| holds(fields.from) && holds(fields.to))
         };
@@ -68,7 +66,45 @@ impl Dialect {
             Weights::Ignore => Columns::PairAndMore,
         };
         let nodes = options.nodes.filter(|_| options.ids == IdKind::Rows);
-        Self { names, separator, header, columns, nodes }
+        Self { names, separator, header, columns, signed: options.signed, nodes }
+    }
+
+    /// What of it was not stated but guessed.
+    pub fn remarks(&self, options: &EdgeOptions) -> Vec<Remark> {
+        let header = self.header.filter(|_| options.header.is_none());
+        let names = Remark::Names {
+            separator: match self.separator {
+                Separator::Only(byte) => Some(char::from(byte)),
+                Separator::Any => None,
+            },
+            is_first_line_an_edge: options.header.is_none() && self.header.is_none(),
+        };
+        let third = self.columns == Columns::Weighted;
+        [
+            header.map(|line| Remark::Header { line: line + 1 }),
+            (self.names && options.ids == IdKind::Auto).then_some(names),
+            third.then_some(Remark::ThirdColumnIsWeight),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// What is wrong with a third column that was taken for the weight, if in the first lines all
+    /// of it look like times.
+    pub fn times(&self, block: &[u8]) -> Option<Fault> {
+        if self.columns != Columns::Weighted {
+            return None;
+        }
+        let mut data = sample(block).filter(|(number, _)| Some(*number) != self.header).peekable();
+        let &(number, first) = data.peek()?;
+        let third = |line| fields::split(line, self.separator).ok().and_then(|fields| fields.third);
+        if !data.all(|(_, line)| third(line).is_some_and(fields::looks_like_a_time)) {
+            return None;
+        }
+        let found = format!("{} in {}, a time by its size,", excerpt(third(first)?), excerpt(first));
+        let remedy = "ignore the column (weights = \"ignore\"), or say that it is the weight (weights = \"third\")";
+        Some(Fault::new(found, "a weight in the third column", remedy).at(number))
     }
 
     /// Whether lines have a weight.
@@ -79,6 +115,9 @@ impl Dialect {
     /// The fields of a trimmed line, as many as there must be, and its weight.
     pub fn split<'a>(&self, line: &'a [u8]) -> Result<Edge<'a>, Fault> {
         let fields = fields::split(line, self.separator)?;
+        if let Some(fault) = fields::other_format(line, fields.from, fields.to) {
+            return Err(fault);
+        }
         let found = || format!("{} columns in {}", fields.count, excerpt(line));
         let more = "ignore what follows the ids (weights = \"ignore\") or the weight (weights = \"third\")";
         match (self.columns, fields.count) {
@@ -93,6 +132,9 @@ impl Dialect {
         }
         let third = fields.third.filter(|_| self.weighted());
         let weight = third.map(|third| fields::weight(third, line)).transpose()?;
+        if let Some(weight) = weight.filter(|&weight| weight < 0.0 && !self.signed) {
+            return Err(Fault::new(format!("the weight {weight} in {}", excerpt(line)), NOT_NEGATIVE, SIGNED));
+        }
         Ok((fields.from, fields.to, weight))
     }
 
@@ -107,6 +149,11 @@ impl Dialect {
             _ => Ok(number),
         }
     }
+}
+
+/// The first lines that have fields, by their numbers from 0.
+fn sample(block: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    (0..).zip(fields::lines(block)).filter_map(|(number, line)| Some((number, fields::data(line)?))).take(SAMPLE)
 }
 
 /// The narrowest separator that all lines have: names may hold blanks when something else separates them.

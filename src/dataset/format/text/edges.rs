@@ -18,14 +18,20 @@ const EXPECTED: &str = "lines of two ids and at most one weight";
 pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
     let mut blocks = Blocks::open(path)?;
     let dialect = Dialect::find(blocks.first()?, options);
+    let times = dialect.times(blocks.first()?);
     let (pairs, weights, ids) =
         if dialect.names { by_names(blocks, &dialect)? } else { by_numbers(blocks, &dialect, options)? };
     if pairs.is_empty() {
         return Err(FormatError::Empty { path: path.to_owned(), expected: EXPECTED });
     }
+    let is_time = |weights: &Vec<f32>| weights.iter().all(|&weight| weight >= fields::LEAST_TIME as f32);
+    if let Some(fault) = times.filter(|_| weights.as_ref().is_some_and(is_time)) {
+        return Err(fault.in_file(path, 0));
+    }
     let weights = weights.filter(|weights| weights.iter().any(|&weight| weight != 1.0));
     let edges = EdgeList { nodes: ids.len(), edges: pairs, weights, directed: options.directed.unwrap_or(false) };
-    Ok(ReadEdges { edges, ids, format: Format::Text, header: dialect.header.is_some() })
+    let remarks = dialect.remarks(options);
+    Ok(ReadEdges { edges, ids, format: Format::Text, header: dialect.header.is_some(), remarks })
 }
 
 type Read = (Vec<(u32, u32)>, Option<Vec<f32>>, Ids);
@@ -87,7 +93,8 @@ pub(crate) fn read_pairs(
     unknown: UnknownIds,
 ) -> Result<ReadPairs, FormatError> {
     let mut blocks = Blocks::open(path)?;
-    let dialect = Dialect::find(blocks.first()?, options);
+    let options = EdgeOptions { signed: true, ..*options };
+    let dialect = Dialect::find(blocks.first()?, &options);
     let mut read = ReadPairs::default();
     let mut refused = None;
     let visited = visit(blocks, &dialect, |_, from, to, _| {

@@ -115,6 +115,25 @@ pub(crate) fn looks_numeric(field: &[u8]) -> bool {
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
+/// What is wrong with a line in a format that has ids where this reader does not look for them:
+/// JSON, or CSV with quotes.
+pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault> {
+    let inner = trim(&line[1..]).first();
+    let is_json = match line[0] {
+        b'{' => matches!(inner, None | Some(b'"' | b'}')),
+        b'[' => matches!(inner, None | Some(b'"' | b'{' | b'[' | b'-' | b'0'..=b'9')),
+        _ => false,
+    };
+    if is_json {
+        let remedy = "write two ids a line, for instance with `jq -r '[.source, .target] | @tsv'`";
+        return Some(Fault::new(format!("JSON, {}", excerpt(line)), "lines of two ids", remedy));
+    }
+    let quoted = [from, to].into_iter().find(|field| field.first() == Some(&b'"'))?;
+    let found = format!("{} in quotes in {}", excerpt(quoted), excerpt(line));
+    let remedy = "write the file again without quotes, separated by tabs if ids have commas in them";
+    Some(Fault::new(found, "ids without quotes", remedy))
+}
+
 /// An id that is a number.
 pub(crate) fn number(field: &[u8], line: &[u8]) -> Result<u64, Fault> {
     if let Some(number) = parse_number(field) {
@@ -131,6 +150,15 @@ pub(crate) fn number(field: &[u8], line: &[u8]) -> Result<u64, Fault> {
         Fault::new(found, format!("an id of at most {}", u64::MAX), "read ids as names (ids = \"names\")")
     })
 }
+
+/// Whether a field is a whole number as large as a time in seconds or milliseconds is: at least
+/// 10⁸, a day of 1973.
+pub(crate) fn looks_like_a_time(field: &[u8]) -> bool {
+    parse_number(field).is_some_and(|number| number >= LEAST_TIME)
+}
+
+/// What looks like a time in place of a weight is at least this.
+pub(crate) const LEAST_TIME: u64 = 100_000_000;
 
 /// A finite weight.
 pub(crate) fn weight(field: &[u8], line: &[u8]) -> Result<f32, Fault> {
