@@ -42,6 +42,30 @@ fn cora_and_pubmed_reach_the_paper_over_five_seeds() {
     }
 }
 
+/// M is 140×160 with σ_k of 2e-5 of the largest here. Catches arithmetic that squares its condition number:
+/// all methods say the same of all nodes, up to a few whose classes are all but equally likely.
+#[test]
+fn an_ill_conditioned_classifier_is_the_same_by_all_methods() {
+    let Some(data) = data() else { return };
+    let data = format!("--data={}", data.display());
+    let classes = ["auto", "gram", "krylov", "subspace"].map(|method| {
+        let own = folder();
+        let config = "dataset = \"cora\"\n[features]\ncomponents = 10\n[classifier]\nlayers = 15\n";
+        support::write_config(own.path(), config);
+        let method = format!("--set=classifier.method={method}");
+        let metrics = run(own.path(), &[&data, "--config=mine.toml", &method]);
+        let residual = stage(&metrics, "classifier")["normal_residual"].as_f64().unwrap();
+        assert!(residual > 0.0 && residual < 1e-3, "{method}: {residual}");
+        let predictions = fs::read_to_string(own.path().join("out/predictions.csv")).unwrap();
+        let class = |line: &str| line.split(',').nth(1).unwrap().to_owned();
+        predictions.lines().skip(1).map(class).collect::<Vec<_>>()
+    });
+    for other in &classes[1..] {
+        let differing = classes[0].iter().zip(other).filter(|(one, other)| one != other).count();
+        assert!(classes[0].len() == 2708 && differing <= 5, "{differing} nodes are of other classes");
+    }
+}
+
 /// Everything that a run leaves is the same, down to the last bit.
 #[track_caller]
 fn assert_same_files(one: &Path, other: &Path) {
