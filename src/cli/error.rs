@@ -8,7 +8,7 @@ use crate::config::{ConfigError, Place};
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
 use crate::dataset::store::{StoreError, WriteError};
-use crate::dataset::{LoadError, NodeDataError};
+use crate::dataset::{LoadError, NodeDataError, OverBudget};
 use crate::engine::EngineError;
 use crate::engine::checkpoint::CheckpointError;
 use crate::engine::mesh::MeshError;
@@ -124,6 +124,16 @@ pub enum Error {
         dataset: String,
         /// Why.
         source: GraphError,
+    },
+    /// Its matrix takes more memory than may be used.
+    #[error("cannot build the graph of `{dataset}`, which has {nodes} nodes")]
+    TooLarge {
+        /// The dataset.
+        dataset: String,
+        /// Its nodes.
+        nodes: usize,
+        /// How much is needed.
+        source: OverBudget,
     },
     /// No rank could be chosen.
     #[error("cannot choose a rank for `{dataset}`")]
@@ -389,6 +399,9 @@ impl Error {
                 _ => Self::FAILED,
             },
             Self::Load(LoadError::NoRoom(_)) => Self::FAILED,
+            // As where the computation takes too much.
+            Self::Load(error) if error.is_over_budget() => Self::USAGE,
+            Self::TooLarge { .. } => Self::USAGE,
             Self::Load(_) | Self::Store(WriteError::Store(_)) => Self::DATA,
             Self::Store(WriteError::Occupied { .. }) => Self::USAGE,
             Self::Store(_) => Self::FAILED,

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::dataset::Budget;
 use crate::report::memory::bytes_of;
 
 /// Reads an amount such as `16GB`, `512MiB` or `1.5e9`.
@@ -33,6 +34,11 @@ pub(super) fn share() -> Option<u64> {
     let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
     let allowed = limits.iter().filter_map(|path| read(path)?.trim().parse().ok());
     allowed.chain(installed).min().map(|bytes: u64| bytes / 4 * 3)
+}
+
+/// Does `work`, in which reading data takes no more than so many bytes, or [`share`].
+pub(super) fn bounded<T>(limit: Option<u64>, work: impl FnOnce() -> T) -> T {
+    limit.or_else(share).map_or_else(Budget::unlimited, Budget::new).within(work)
 }
 
 #[cfg(test)]

@@ -54,20 +54,20 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
     give_back_large_blocks();
     match &arguments.command {
         Some(Command::Datasets(datasets)) => datasets.run(),
-        Some(Command::Predict(predict)) => predict.run(),
-        Some(Command::Explain(explain)) => explain.run(),
+        Some(Command::Predict(predict)) => memory::bounded(None, || predict.run()),
+        Some(Command::Explain(explain)) => memory::bounded(explain.memory, || explain.run()),
         Some(Command::Report(report)) => report.run(),
         #[cfg(unix)]
         Some(Command::Launch(launch)) => launch.run(),
-        Some(Command::Convert(convert)) => convert.run(),
+        Some(Command::Convert(convert)) => memory::bounded(None, || convert.run()),
         Some(Command::Doctor(doctor)) => doctor.run(),
         Some(Command::Completions(completions)) => completions.run(),
         Some(Command::Man(man)) => man.run(),
         Some(Command::Neighbors(neighbors)) => neighbors.run(),
-        Some(Command::Score(score)) => score.run(),
+        Some(Command::Score(score)) => memory::bounded(None, || score.run()),
         Some(Command::Export(export)) => export.run(),
         Some(Command::Serve(serve)) => serve.run(),
-        Some(Command::Follow(follow)) => follow.run(),
+        Some(Command::Follow(follow)) => memory::bounded(follow.memory, || follow.run()),
         None => {
             #[cfg(unix)]
             launch::end_with_launcher();
@@ -77,7 +77,7 @@ pub fn execute(arguments: Arguments) -> Result<(), Error> {
             if !is_quiet && !cluster::is_launched() {
                 workers.advise(1);
             }
-            run(&request)
+            memory::bounded(request.cluster.memory, || run(&request))
         }
     }
 }

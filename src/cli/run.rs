@@ -10,7 +10,7 @@ use super::report::{self, Known};
 use super::{Error, Format, Request, links, nodes, signals};
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::gauge::BYTES_READ;
-use crate::dataset::{Dataset, EdgeList, Edges, Source};
+use crate::dataset::{Budget, Dataset, EdgeList, Edges, Source, Taken};
 use crate::engine::checkpoint::Interrupt;
 use crate::engine::mesh::Mesh;
 use crate::engine::worker_times;
@@ -109,7 +109,11 @@ pub(super) fn renumber(experiment: &Experiment, dataset: &mut Dataset) -> Result
     }
     let order = match Order::stored(&dataset.graph)? {
         Some(known) => known,
-        None => Order::by_degree(dataset.graph.list()?),
+        None => {
+            let list = dataset.graph.list()?;
+            let _room = room_to_build(list, &dataset.name)?;
+            Order::by_degree(list)
+        }
     };
     let Some(order) = order else { return Ok(None) };
     dataset.graph.renumber(order.rows());
@@ -301,11 +305,18 @@ fn unread_graph_of(edges: &Edges, import: Import, dataset: &str, voice: Voice) -
 
 /// The graph of a list of edges.
 pub(super) fn graph_of_list(edges: &EdgeList, import: Import, dataset: &str, voice: Voice) -> Result<Graph, Error> {
+    let _room = room_to_build(edges, dataset)?;
     let bar = Bar::gauged("import", voice, &TILES_MADE, false);
     let graph =
         Graph::from_edges(edges, import).map_err(|source| Error::Graph { dataset: dataset.to_owned(), source })?;
     bar.done("");
     Ok(graph)
+}
+
+/// The memory that it takes to build the matrix of a list: a file may claim any number of nodes.
+fn room_to_build(list: &EdgeList, dataset: &str) -> Result<Taken, Error> {
+    let room = Budget::current().take(Graph::bytes_to_build(list));
+    room.map_err(|source| Error::TooLarge { dataset: dataset.to_owned(), nodes: list.nodes, source })
 }
 
 /// Prints the figures, and on stderr what falls short of what was asked for.

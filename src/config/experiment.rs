@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use super::nodes::NodeTask;
 use super::scalar::{self, Scalar};
 use super::statement::{Statement, statement};
 use super::{keys, nodes, shipped};
-use crate::dataset::format::EdgeOptions;
+use crate::dataset::format::{EdgeOptions, read_short_text};
 use crate::dataset::store::Store;
 use crate::dataset::{EdgeFile, Holdout, Source};
 use crate::evaluate::{Metric, RankSearch};
@@ -18,6 +17,9 @@ use crate::graph::{Duplicates, Import, Making, SelfLoops};
 use crate::model::embedding::{self, Walks};
 use crate::svd::{Completeness, Keep};
 use crate::{finetune, svd};
+
+/// Bytes of the longest config.
+const LONGEST: usize = 1 << 20;
 
 /// A validated config: what to compute on what, and what to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +83,7 @@ impl Experiment {
             let text = shipped::find(&name).ok_or(ConfigError::UnknownName { name: name.clone() })?;
             return Self::parse(&name, &format!("{name}.toml"), text, assignments);
         }
-        let text = match (fs::read_to_string(config), shipped::named_by_file(config)) {
+        let text = match (read_short_text(config, LONGEST), shipped::named_by_file(config)) {
             (Ok(text), _) => text,
             (Err(error), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
                 return Self::load(name.as_ref(), assignments);

@@ -107,6 +107,14 @@ pub(crate) fn hold_out_against(list: &EdgeList, holdout: Holdout, negatives: usi
     Held { graph, valid, test }
 }
 
+/// Bytes that [`hold_out`] takes: the edges that are left, the part of each edge, and a table of all that were listed, which
+/// is there twice while it grows.
+pub(super) fn bytes_to_hold_out(list: &EdgeList) -> u64 {
+    const TABLE: u64 = 27;
+    let edge = size_of::<(u32, u32)>() + size_of::<Part>() + list.weights.as_ref().map_or(0, |_| size_of::<f32>());
+    (edge as u64 + TABLE).saturating_mul(list.edges.len() as u64)
+}
+
 /// What names an edge: in an undirected graph, whichever way round it is listed.
 fn key(list: &EdgeList, (from, to): (u32, u32)) -> (u32, u32) {
     if list.directed { (from, to) } else { (from.min(to), from.max(to)) }

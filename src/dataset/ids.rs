@@ -4,8 +4,13 @@ use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 
+use super::budget::{Budget, OverBudget, Taken, bytes_of};
+
 /// Names that are looked at for one that may have been meant.
 const MOST_COMPARED: usize = 1 << 20;
+
+/// Places of the first table of names.
+const FIRST_TABLE: usize = 64;
 
 /// An id stands on two lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -240,6 +245,16 @@ impl Ids {
         Some(row)
     }
 
+    /// Bytes that they take, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        match &self.0 {
+            Kind::Counted { .. } => 0,
+            Kind::Numbers(numbers) => bytes_of::<u64>(numbers.len()),
+            Kind::Names(names) => names.bytes(),
+            Kind::Grown { base, more } => base.bytes() + more.bytes(),
+        }
+    }
+
     /// The first of consecutive numbers.
     pub(crate) fn first_of_counted(&self) -> Option<u64> {
         match self.0 {
@@ -305,6 +320,11 @@ impl Names {
         self.ends.len()
     }
 
+    /// Bytes that they take.
+    pub fn bytes(&self) -> u64 {
+        self.text.len() as u64 + bytes_of::<usize>(self.ends.len()) + bytes_of::<u32>(self.table.len())
+    }
+
     fn get(&self, number: usize) -> &str {
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
         &self.text[start..self.ends[number]]
@@ -312,6 +332,15 @@ impl Names {
 
     fn find(&self, name: &str) -> Option<u32> {
         if self.table.is_empty() { None } else { self.table[self.place(name)].checked_sub(1) }
+    }
+
+    /// Takes the memory that one more name may need, in steps of a size that grows with what is there.
+    pub fn make_room(&self, name: &str, budget: &Budget, taken: &mut Taken) -> Result<(), OverBudget> {
+        let grows = 4 * (self.len() + 1) > 3 * self.table.len();
+        let needed = self.bytes() + (name.len() + size_of::<usize>()) as u64;
+        // A table that grows is there twice for a moment.
+        let table = if grows { 2 * bytes_of::<u32>(self.table.len()).max(FIRST_TABLE as u64) } else { 0 };
+        if needed + table <= taken.bytes() { Ok(()) } else { budget.resize(taken, needed + needed / 4 + table) }
     }
 
     /// The number of a name, a new one if it is new; `None` when 32 bits number no more.
@@ -344,7 +373,7 @@ impl Names {
     }
 
     fn grow(&mut self) {
-        self.table = vec![0; (2 * self.table.len()).max(64)];
+        self.table = vec![0; (2 * self.table.len()).max(FIRST_TABLE)];
         for number in 0..self.len() {
             let place = self.place(self.get(number));
             self.table[place] = number as u32 + 1;

@@ -2,6 +2,7 @@
 //!
 //! A [`Dataset`] is what every source yields: the edges of a graph, the pairs to score, and whatever the nodes carry.
 
+mod budget;
 pub mod catalog;
 mod checksum;
 pub mod demo;
@@ -17,6 +18,8 @@ mod source;
 pub mod store;
 pub mod stream;
 
+pub(crate) use budget::Taken;
+pub use budget::{Budget, OverBudget};
 pub(crate) use edges::renumber;
 pub use edges::{Edges, StoredEdges};
 pub(crate) use holdout::hold_out_against;
@@ -131,5 +134,6 @@ impl Dataset {
         let labels = self.labels.as_ref().map_or(0, |labels| 4 * labels.len());
         let edges = self.graph.bytes();
         (edges + pairs(&self.valid) + pairs(&self.test) + numbers(&self.features) + sparse + labels) as u64
+            + self.ids.bytes()
     }
 }

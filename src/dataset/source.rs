@@ -2,9 +2,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::budget::Budget;
 use super::catalog::{self, CatalogError, ENTRIES, Entry};
 use super::format::{EdgeOptions, FormatError, OgbOptions, read_asymproj, read_edges, read_ogb, read_planetoid};
-use super::holdout::{Held, Holdout, HoldoutError, hold_out};
+use super::holdout::{Held, Holdout, HoldoutError, bytes_to_hold_out, hold_out};
 use super::nodes::{self, FractionsError, NodeDataError, NodeFiles};
 use super::rmat::{self, NoRoom, Rmat};
 use super::store::{Store, StoreError};
@@ -86,6 +87,13 @@ pub enum LoadError {
     Nodes(#[from] NodeDataError),
 }
 
+impl LoadError {
+    /// Whether it would take more memory than the [`Budget`] allows.
+    pub fn is_over_budget(&self) -> bool {
+        matches!(self, Self::Format(FormatError::Memory { .. }) | Self::Store(StoreError::Memory { .. }))
+    }
+}
+
 impl Source {
     /// The names of all datasets, quoted and separated by commas.
     pub fn known() -> String {
@@ -113,6 +121,8 @@ impl Source {
             }
             Self::Edges(file) => {
                 let read = read_edges(&file.path, &file.options)?;
+                let room = Budget::current().take(bytes_to_hold_out(&read.edges));
+                let _room = room.map_err(|over| over.reading(&file.path))?;
                 let held = hold_out(&read.edges, file.holdout, seed);
                 let Held { graph, valid, test } =
                     held.map_err(|source| LoadError::Holdout { path: file.path.clone(), source })?;

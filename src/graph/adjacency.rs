@@ -106,6 +106,18 @@ impl Graph {
         Ok(Graph { adjacency: Arc::new(adjacency), degrees, report, arriving: None })
     }
 
+    /// Bytes that it takes about to build the matrix of a list with [`Graph::from_edges`], and to choose an
+    /// [`Order`](super::Order) before: lists of nodes, a copy of the entries, and the tiles.
+    pub fn bytes_to_build(list: &EdgeList) -> u64 {
+        /// Measured for lists of few edges and many nodes.
+        const NODE: u64 = 64;
+        let (nodes, edges) = (list.nodes as u64, list.edges.len() as u64);
+        let copy = if nodes > 1 << 20 { 8 } else { 4 };
+        let entry = copy + 4 + if list.weights.is_some() { 8 } else { 0 };
+        let entries = if list.directed { edges } else { edges.saturating_mul(2) };
+        nodes.saturating_mul(NODE).saturating_add(entries.saturating_mul(entry))
+    }
+
     /// A graph of which only the size is known; its degrees are a few examples.
     pub fn outline(nodes: usize, edges: usize, directed: bool) -> Result<Graph, GraphError> {
         let nonzeros = if directed { edges } else { edges.saturating_mul(2) };

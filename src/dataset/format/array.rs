@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::FormatError;
 use super::rows::Pairs;
+use crate::dataset::budget::{Budget, OverBudget, Taken};
 use crate::kernel::elementwise::first_non_finite;
 
 const SAVE_AGAIN: &str = "save the array again with another type";
@@ -117,6 +118,8 @@ pub struct Array<'a> {
     /// Whether the first index runs fastest.
     pub fortran: bool,
     pub(crate) bytes: Cow<'a, [u8]>,
+    /// What the bytes take, if they are this array's own.
+    pub(crate) _taken: Taken,
 }
 
 impl<'a> Array<'a> {
@@ -142,6 +145,11 @@ impl<'a> Array<'a> {
         FormatError::byte(&self.path, self.offset + (at * self.element.size) as u64, found, expected, remedy)
     }
 
+    /// Takes the memory of a list that is made of the elements.
+    fn room_for<T>(&self) -> Result<Taken, FormatError> {
+        Budget::current().take_for::<T>(self.len()).map_err(|over| over.reading(&self.path))
+    }
+
     fn wrong_type(&self, expected: &'static str) -> FormatError {
         let found = format!("an array of {:?} elements of {} bytes", self.element.kind, self.element.size);
         self.wrong(0, found, expected, SAVE_AGAIN)
@@ -159,6 +167,7 @@ impl<'a> Array<'a> {
         if !self.element.is_whole() {
             return Err(self.wrong_type("whole numbers"));
         }
+        self.room_for::<i64>()?.keep();
         let number = |(at, bytes)| {
             let number = self.element.whole(bytes);
             i64::try_from(number)
@@ -172,6 +181,7 @@ impl<'a> Array<'a> {
         if !self.element.is_whole() {
             return Err(self.wrong_type("whole numbers"));
         }
+        self.room_for::<u32>()?.keep();
         let index = |(at, bytes)| {
             let number = self.element.whole(bytes);
             let fits = u32::try_from(number).ok().filter(|&index| (index as usize) < bound);
@@ -189,6 +199,7 @@ impl<'a> Array<'a> {
         if !self.element.is_whole() && self.element.kind != ElementKind::Float {
             return Err(self.wrong_type("numbers"));
         }
+        self.room_for::<f32>()?.keep();
         let plain = ElementType { kind: ElementKind::Float, size: 4, big_endian: false };
         let stored: Vec<f32> = if self.element == plain {
             self.bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
@@ -205,12 +216,14 @@ impl<'a> Array<'a> {
         if !self.fortran || rows < 2 || columns < 2 {
             return Ok(stored);
         }
+        let _stored = self.room_for::<f32>()?;
         let place = |n: usize| stored[n % columns * rows + n / columns];
         Ok((0..stored.len()).map(place).collect())
     }
 
     /// Its elements as whole numbers, `None` where there is none, in the order they are stored.
     pub(crate) fn nullable(&self) -> Result<Vec<Option<i64>>, FormatError> {
+        self.room_for::<Option<i64>>()?.keep();
         if self.element.is_whole() {
             return Ok(self.integers()?.into_iter().map(Some).collect());
         }
@@ -247,20 +260,21 @@ impl<'a> Array<'a> {
     }
 
     /// Pairs of ids: `n × 2`, or `2 × n` as some programs store them.
-    pub(crate) fn pairs(&self) -> Result<Pairs, FormatError> {
+    pub(crate) fn pairs(&self) -> Result<(Pairs, Taken), FormatError> {
         let (count, across) = pair_shape(&self.shape, &self.path, self.offset)?;
         if !self.element.is_whole() {
             return Err(self.wrong_type("whole numbers"));
         }
         // Where the two of a pair are neighbours, and where all first ones come before all second ones.
         let neighbours = across == self.fortran;
-        let mut pairs = Pairs::default();
-        pairs.reserve(count);
+        let (budget, over) = (Budget::current(), |over: OverBudget| over.reading(&self.path));
+        let (mut pairs, mut taken) = (Pairs::default(), Taken::default());
+        pairs.make_room(count, &budget, &mut taken).map_err(over)?;
         for n in 0..count {
             let (from, to) = if neighbours { (2 * n, 2 * n + 1) } else { (n, count + n) };
-            pairs.push(self.id(from)?, self.id(to)?);
+            pairs.push_within(self.id(from)?, self.id(to)?, &budget, &mut taken).map_err(over)?;
         }
-        Ok(pairs)
+        Ok((pairs, taken))
     }
 
     fn id(&self, at: usize) -> Result<u64, FormatError> {

@@ -1,11 +1,11 @@
 //! A graph from one file.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
+use super::input::Input;
 use super::rows::{self, Piece};
-use super::text::Blocks;
-use super::{EdgeOptions, FormatError, Remark, matrix_market, npy, npz, text, zipped};
+use super::{EdgeOptions, FormatError, Remark, matrix_market, npy, npz, text};
+use crate::dataset::budget::Taken;
 use crate::dataset::{EdgeList, Ids};
 
 /// How a file keeps its edges.
@@ -50,12 +50,17 @@ pub struct ReadEdges {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
-    match find(path)? {
-        Format::Text => text::read_edges(path, options),
-        Format::ScipySparse => npz::read_edges(path, options),
-        Format::MatrixMarket => matrix_market::read_edges(path, options),
+    edges_of(Input::open(path)?, options)
+}
+
+fn edges_of(input: Input, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
+    match input.format() {
+        Format::Text => text::read_edges(input, options),
+        Format::ScipySparse => npz::read_edges(input, options),
+        Format::MatrixMarket => matrix_market::read_edges(input, options),
         Format::NumpyPairs => {
-            let pairs = npy::read_pairs(path)?;
+            let path = &input.path().to_owned();
+            let (pairs, _taken) = npy::read_pairs(input)?;
             if pairs.len() == 0 {
                 return Err(FormatError::Empty { path: path.to_owned(), expected: "pairs of ids" });
             }
@@ -114,10 +119,15 @@ pub fn read_pairs(
     unknown: UnknownIds,
 ) -> Result<ReadPairs, FormatError> {
     let mut read = ReadPairs::default();
-    match find(path)? {
-        Format::Text => return text::read_pairs(path, ids, options, unknown),
+    let input = Input::open(path)?;
+    let budget = input.budget().clone();
+    let room = |count| budget.take_for::<(u32, u32)>(count).map(Taken::keep).map_err(|over| over.reading(path));
+    match input.format() {
+        Format::Text => return text::read_pairs(input, ids, options, unknown),
         Format::NumpyPairs => {
-            for (entry, (from, to)) in npy::read_pairs(path)?.iter().enumerate() {
+            let (pairs, _taken) = npy::read_pairs(input)?;
+            room(pairs.len())?;
+            for (entry, (from, to)) in pairs.iter().enumerate() {
                 let pushed = read.push(unknown, [from, to], |&id| ids.row_of_number(id));
                 pushed.map_err(|id| rows::unknown(path, entry, id))?;
             }
@@ -125,7 +135,8 @@ pub fn read_pairs(
         Format::ScipySparse | Format::MatrixMarket => {
             // Entries are pairs as they are stored, whatever their values.
             let options = EdgeOptions { directed: Some(true), signed: true, ..*options };
-            let matrix = read_edges(path, &options)?;
+            let matrix = edges_of(input, &options)?;
+            room(matrix.edges.edges.len())?;
             for (entry, &(from, to)) in matrix.edges.edges.iter().enumerate() {
                 let [from, to] = [from, to].map(|row| matrix.ids.get(row as usize).unwrap_or_default());
                 let pushed = read.push(unknown, [from, to], |id| ids.row(id));
@@ -137,27 +148,4 @@ pub fn read_pairs(
         0 => Err(FormatError::Empty { path: path.to_owned(), expected: "pairs of ids" }),
         _ => Ok(read),
     }
-}
-
-/// What a file is; numpy's and scipy's may hold something else than edges.
-pub(super) fn find(path: &Path) -> Result<Format, FormatError> {
-    let ending = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
-    match ending.as_deref() {
-        Some("npy") => return Ok(Format::NumpyPairs),
-        Some("npz") => return Ok(Format::ScipySparse),
-        Some("mtx" | "mm") => return Ok(Format::MatrixMarket),
-        _ => {}
-    }
-    let start = Blocks::start(path)?;
-    Ok(if start.starts_with(npy::MAGIC) {
-        Format::NumpyPairs
-    } else if start.starts_with(zipped::MAGIC) {
-        Format::ScipySparse
-    } else if start.len() >= matrix_market::MAGIC.len()
-        && start[..matrix_market::MAGIC.len()].eq_ignore_ascii_case(matrix_market::MAGIC)
-    {
-        Format::MatrixMarket
-    } else {
-        Format::Text
-    })
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::dataset::budget::{OverBudget, amount};
+
 /// Why a file cannot be read. Every message says which file, where in it, what was found there, what was expected, and the way
 /// out.
 #[derive(Debug, Error)]
@@ -50,6 +52,25 @@ pub enum FormatError {
         offset: u64,
         /// What the unpacker said.
         source: io::Error,
+    },
+    /// It was written to, or replaced, while it was read.
+    #[error("{} changed while it was read, expected a file that is finished: read it again when nothing writes to it", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What it holds, or claims to hold, takes more memory than may be used.
+    #[error(
+        "{}: found what takes at least {} of memory to read, expected at most {}: allow more with --memory, or read a smaller file",
+        path.display(), amount(*needed), amount(*limit)
+    )]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that are needed in all.
+        needed: u64,
+        /// Bytes that may be used.
+        limit: u64,
     },
     /// A line of text is wrong.
     #[error("{}, line {line}: found {found}, expected {expected}: {remedy}", path.display())]
@@ -148,6 +169,14 @@ impl FormatError {
     }
 }
 
+impl OverBudget {
+    /// The error of whoever reads a file.
+    pub(crate) fn reading(self, path: &Path) -> FormatError {
+        let Self { needed, limit } = self;
+        FormatError::Memory { path: path.to_owned(), needed, limit }
+    }
+}
+
 /// What is wrong with a line, before it is known which line of which file it is.
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -156,6 +185,14 @@ pub(crate) struct Fault {
     pub found: String,
     pub expected: Cow<'static, str>,
     pub remedy: Cow<'static, str>,
+    /// Nothing is wrong with the line, but there is no memory for it.
+    pub over: Option<OverBudget>,
+}
+
+impl From<OverBudget> for Fault {
+    fn from(over: OverBudget) -> Self {
+        Self { over: Some(over), ..Self::new("", "", "") }
+    }
 }
 
 impl Fault {
@@ -164,7 +201,7 @@ impl Fault {
         expected: impl Into<Cow<'static, str>>,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { line: 0, found: found.into(), expected: expected.into(), remedy: remedy.into() }
+        Self { line: 0, found: found.into(), expected: expected.into(), remedy: remedy.into(), over: None }
     }
 
     /// The same at a line of a block.
@@ -174,7 +211,10 @@ impl Fault {
 
     /// The error, `before` lines after the start of the file.
     pub fn in_file(self, path: &Path, before: u64) -> FormatError {
-        let Self { line, found, expected, remedy } = self;
+        let Self { line, found, expected, remedy, over } = self;
+        if let Some(over) = over {
+            return over.reading(path);
+        }
         FormatError::Line { path: path.to_owned(), line: before + line + 1, found, expected, remedy }
     }
 }

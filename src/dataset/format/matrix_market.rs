@@ -1,11 +1,11 @@
 //! Matrix Market coordinate files.
 
-use std::path::Path;
-
 use super::error::{Fault, FormatError, NOT_NEGATIVE, SIGNED, excerpt};
+use super::input::Input;
 use super::symmetry::edges_of;
-use super::text::{Blocks, lines, parse_number, trim};
+use super::text::{Block, Blocks, lines, parse_number, trim};
 use super::{EdgeOptions, Format, ReadEdges};
+use crate::dataset::budget::{Budget, OverBudget, Taken};
 use crate::dataset::{EdgeList, Ids};
 
 pub(crate) const MAGIC: &[u8] = b"%%MatrixMarket";
@@ -28,27 +28,31 @@ struct Reader {
     places: Vec<(u32, u32)>,
     values: Vec<f32>,
     seen: u64,
+    budget: Budget,
+    /// Memory of the places and of the values.
+    taken: [Taken; 2],
 }
 
 /// Reads an adjacency matrix. Entries of a symmetric one are undirected edges.
-pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
-    let mut blocks = Blocks::open(path)?;
+pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
+    let (path, budget) = (&input.path().to_owned(), input.budget().clone());
+    let mut blocks = Blocks::of(input);
     let mut reader: Option<Reader> = None;
-    let mut buffer = vec![];
+    let mut buffer = Block::default();
     let mut before = 0u64;
     while blocks.next(&mut buffer)?.is_some() {
         let mut count = 0;
         for line in lines(&buffer) {
             let result = match &mut reader {
                 Some(reader) => reader.add(trim(line)),
-                None => Reader::new(trim(line), options.signed).map(|new| reader = Some(new)),
+                None => Reader::new(trim(line), options.signed, &budget).map(|new| reader = Some(new)),
             };
             result.map_err(|fault| fault.at(count).in_file(path, before))?;
             count += 1;
         }
         before += count;
     }
-    let Some(Reader { symmetry, size, places, values, seen, .. }) = reader else {
+    let Some(Reader { symmetry, size, places, values, seen, taken, .. }) = reader else {
         return Err(FormatError::Empty { path: path.to_owned(), expected: "a Matrix Market file" });
     };
     let end = |found: String, expected: String| FormatError::Line {
@@ -64,6 +68,7 @@ pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges
     if seen < entries {
         return Err(end(format!("the end after {seen} entries"), format!("{entries} as the size line says")));
     }
+    taken.into_iter().for_each(Taken::keep);
     let mut remarks = vec![];
     let edges = match symmetry {
         Symmetry::General | Symmetry::Skew => edges_of(nodes, places, values, options, &mut remarks),
@@ -76,7 +81,7 @@ pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges
 }
 
 impl Reader {
-    fn new(line: &[u8], signed: bool) -> Result<Self, Fault> {
+    fn new(line: &[u8], signed: bool, budget: &Budget) -> Result<Self, Fault> {
         let text = String::from_utf8_lossy(line).to_ascii_lowercase();
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let wrong = |expected: &'static str| {
@@ -102,7 +107,8 @@ impl Reader {
         if symmetry == Symmetry::Skew && !signed {
             return Err(Fault::new(excerpt(line), NOT_NEGATIVE, SIGNED));
         }
-        Ok(Self { pattern, signed, symmetry, size: None, places: vec![], values: vec![], seen: 0 })
+        let (budget, taken) = (budget.clone(), Default::default());
+        Ok(Self { pattern, signed, symmetry, size: None, places: vec![], values: vec![], seen: 0, budget, taken })
     }
 
     fn add(&mut self, line: &[u8]) -> Result<(), Fault> {
@@ -141,18 +147,22 @@ impl Reader {
             return Err(Fault::new(format!("the value {value} in {}", excerpt(line)), NOT_NEGATIVE, SIGNED));
         }
         self.seen += 1;
-        self.push(row, col, value);
+        self.push(row, col, value)?;
         if self.symmetry == Symmetry::Skew && row != col {
-            self.push(col, row, -value);
+            self.push(col, row, -value)?;
         }
         Ok(())
     }
 
-    fn push(&mut self, row: u32, col: u32, value: f32) {
+    fn push(&mut self, row: u32, col: u32, value: f32) -> Result<(), OverBudget> {
+        let [of_places, of_values] = &mut self.taken;
+        self.budget.room_for_one(of_places, &mut self.places)?;
         self.places.push((row, col));
         if !self.pattern || self.symmetry == Symmetry::Skew {
+            self.budget.room_for_one(of_values, &mut self.values)?;
             self.values.push(value);
         }
+        Ok(())
     }
 }
 

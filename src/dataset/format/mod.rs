@@ -2,13 +2,15 @@
 //!
 //! [`read_edges`] reads a graph from one file, whatever its format: a text of edges, numpy's pairs, a scipy matrix, Matrix
 //! Market. What its nodes carry has files of its own: [`read_features`], [`read_labels`], [`read_nodes`]. Benchmarks come as
-//! folders: [`read_ogb`], [`read_planetoid`], [`read_asymproj`]. Everything is read as a stream, plain or compressed, and memory is
-//! bound by the result; nothing that a file says is believed before its bytes are there, and nothing in a file is ever run.
+//! folders: [`read_ogb`], [`read_planetoid`], [`read_asymproj`]. Everything is read as a stream, plain or compressed, from a file
+//! or a pipe that is opened once; memory is taken from a [`Budget`](super::Budget). Nothing that a file says is believed
+//! before its bytes are there, and nothing in a file is ever run.
 
 mod array;
 mod asymproj;
 mod detect;
 mod error;
+mod input;
 mod matrix_market;
 mod nodes;
 mod npy;
@@ -30,6 +32,7 @@ pub use asymproj::read_asymproj;
 pub use detect::{Format, ReadEdges, ReadPairs, UnknownIds, read_edges, read_pairs};
 pub use error::FormatError;
 pub(in crate::dataset) use error::{Fault, excerpt};
+pub(crate) use input::read_short_text;
 pub use nodes::{Features, Labels, read_features, read_labels, read_nodes};
 pub use npy::read_npy;
 pub use npz::{Npz, read_sparse_features};

@@ -1,14 +1,14 @@
 //! numpy's `.npy`.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
 use super::array::{self, Array, ElementType};
 use super::error::{FormatError, excerpt};
+use super::input::{Input, read_up_to};
 use super::rows::Pairs;
-use crate::dataset::gauge::Metered;
+use crate::dataset::budget::{Budget, OverBudget, Taken};
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 const LONGEST_HEADER: usize = 1 << 20;
@@ -16,54 +16,80 @@ const FETCH_AGAIN: &str = "the file is cut off or damaged: fetch or save it agai
 
 /// Reads an array of any shape.
 pub fn read_npy(path: &Path) -> Result<Array<'static>, FormatError> {
-    let mut file = open(path)?;
-    read(&mut file, path)
+    read_array(Input::open(path)?)
 }
 
-fn open(path: &Path) -> Result<BufReader<Metered<File>>, FormatError> {
-    let failed = |source| FormatError::io(path, source);
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if metadata.is_dir() {
-        return Err(FormatError::Folder { path: path.to_owned() });
-    }
-    Ok(BufReader::with_capacity(1 << 20, Metered::new(file, metadata.len())))
+/// Reads an array of any shape from a file that is open.
+pub(crate) fn read_array(mut input: Input) -> Result<Array<'static>, FormatError> {
+    let path = input.path().to_owned();
+    let header = Header::read(&mut input, &path)?;
+    let array = header.array(&mut input, &path)?;
+    finish(input)?;
+    Ok(array)
 }
 
-/// Reads an array; memory grows with what is really there, not with what the header promises.
-pub(crate) fn read(reader: &mut impl Read, path: &Path) -> Result<Array<'static>, FormatError> {
-    let header = Header::read(reader, path)?;
-    let mut bytes = vec![];
-    let read = reader.by_ref().take(header.bytes).read_to_end(&mut bytes);
-    read.map_err(|source| FormatError::io(path, source))?;
-    if (bytes.len() as u64) < header.bytes {
-        return Err(header.short(path, bytes.len() as u64));
+/// Reads an array that is all there is up to the end, where its checksum is compared.
+pub(crate) fn read_whole(reader: &mut impl Read, path: &Path) -> Result<Array<'static>, FormatError> {
+    let array = Header::read(reader, path)?.array(reader, path)?;
+    at_end(reader, path, array.bytes.len() as u64)?;
+    Ok(array)
+}
+
+/// Whatever follows an array in a plain file is another one's. A packed file is read to its end, where its checksum is.
+fn finish(mut input: Input) -> Result<(), FormatError> {
+    if input.is_packed() {
+        let path = input.path().to_owned();
+        at_end(&mut input, &path, 0)?;
     }
-    let Header { offset, shape, element, fortran, .. } = header;
-    Ok(Array { path: path.to_owned(), offset, shape, element, fortran, bytes: Cow::Owned(bytes) })
+    input.check()
+}
+
+/// Refuses bytes after an array of so many.
+fn at_end(reader: &mut impl Read, path: &Path, bytes: u64) -> Result<(), FormatError> {
+    let mut more = vec![];
+    match reader.take(1).read_to_end(&mut more) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(FormatError::content(path, "more bytes after the array", "its end", FETCH_AGAIN)),
+        Err(source) => Err(unreadable(path, bytes, source)),
+    }
+}
+
+/// What went wrong while reading: a file that was packed can be damaged.
+fn unreadable(path: &Path, offset: u64, source: io::Error) -> FormatError {
+    match source.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
+            FormatError::Compressed { path: path.to_owned(), offset, source }
+        }
+        _ => FormatError::io(path, source),
+    }
 }
 
 /// Reads pairs of ids, without holding the array beside them when the two of a pair are neighbours.
-pub(crate) fn read_pairs(path: &Path) -> Result<Pairs, FormatError> {
+pub(crate) fn read_pairs(mut input: Input) -> Result<(Pairs, Taken), FormatError> {
     const PAIRS: usize = 1 << 16;
-    let mut file = open(path)?;
-    let header = Header::read(&mut file, path)?;
+    let path = &input.path().to_owned();
+    let budget = input.budget().clone();
+    let over = |over: OverBudget| over.reading(path);
+    let header = Header::read(&mut input, path)?;
     let (count, across) = array::pair_shape(&header.shape, path, header.offset)?;
     if across != header.fortran || !header.element.is_whole() {
-        return read_npy(path)?.pairs();
+        let array = header.array(&mut input, path)?;
+        finish(input)?;
+        return array.pairs();
     }
     let size = header.element.size;
-    let mut pairs = Pairs::default();
+    let (mut pairs, mut taken) = (Pairs::default(), Taken::default());
     let mut buffer = vec![];
     let mut done = 0;
     while done < count {
         buffer.clear();
         let wanted = 2 * size * PAIRS.min(count - done);
-        let read = file.by_ref().take(wanted as u64).read_to_end(&mut buffer);
-        read.map_err(|source| FormatError::io(path, source))?;
+        let read = input.by_ref().take(wanted as u64).read_to_end(&mut buffer);
+        read.map_err(|source| unreadable(path, header.offset + (2 * size * done) as u64, source))?;
         if buffer.len() < wanted {
             return Err(header.short(path, (2 * size * done + buffer.len()) as u64));
         }
+        pairs.make_room(PAIRS.min(count - done), &budget, &mut taken).map_err(over)?;
         for (n, pair) in buffer.chunks_exact(2 * size).enumerate() {
             let (from, to) = pair.split_at(size);
             let id = |half: &[u8], second: usize| {
@@ -72,11 +98,12 @@ pub(crate) fn read_pairs(path: &Path) -> Result<Pairs, FormatError> {
                     FormatError::byte(path, at, found, "an id of 0 or more", "renumber the nodes")
                 })
             };
-            pairs.push(id(from, 0)?, id(to, 1)?);
+            pairs.push_within(id(from, 0)?, id(to, 1)?, &budget, &mut taken).map_err(over)?;
         }
         done += wanted / (2 * size);
     }
-    Ok(pairs)
+    finish(input)?;
+    Ok((pairs, taken))
 }
 
 struct Header {
@@ -94,7 +121,7 @@ impl Header {
         let mut take = |count: usize| {
             let mut bytes = Vec::with_capacity(count.min(4096));
             let read = reader.by_ref().take(count as u64).read_to_end(&mut bytes);
-            read.map_err(|source| FormatError::io(path, source)).map(|_| bytes)
+            read.map_err(|source| unreadable(path, 0, source)).map(|_| bytes)
         };
         let start = take(8)?;
         if start.is_empty() {
@@ -136,6 +163,17 @@ impl Header {
         let size = shape.iter().try_fold(element.size, |product, &length| product.checked_mul(length));
         let bytes = size.filter(|&size| size as u64 <= i64::MAX as u64).ok_or_else(wrong)? as u64;
         Ok(Self { offset, bytes, shape, element, fortran })
+    }
+
+    /// The elements; memory grows with what is really there, not with what the header promises.
+    fn array(self, reader: &mut impl Read, path: &Path) -> Result<Array<'static>, FormatError> {
+        let (bytes, taken, ended) = read_up_to(reader, self.bytes, path, &Budget::current())?;
+        ended.map_err(|source| unreadable(path, self.offset + bytes.len() as u64, source))?;
+        if (bytes.len() as u64) < self.bytes {
+            return Err(self.short(path, bytes.len() as u64));
+        }
+        let Header { offset, shape, element, fortran, .. } = self;
+        Ok(Array { path: path.to_owned(), offset, shape, element, fortran, bytes: Cow::Owned(bytes), _taken: taken })
     }
 
     fn short(&self, path: &Path, found: u64) -> FormatError {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::array::Array;
+use super::input::Input;
 use super::sparse::{Arrays, Entries, Layout};
 use super::zipped::Archive;
 use super::{EdgeOptions, Format, FormatError, ReadEdges, npy};
@@ -24,7 +25,7 @@ impl std::fmt::Debug for Npz {
 impl Npz {
     /// Opens an archive; arrays are read when asked for.
     pub fn open(path: &Path) -> Result<Self, FormatError> {
-        Ok(Self { archive: Archive::open(path)? })
+        Ok(Self { archive: Archive::of(Input::open(path)?)? })
     }
 
     /// Whether there is an array of that name.
@@ -36,25 +37,32 @@ impl Npz {
     pub fn array(&mut self, name: &str) -> Result<Option<Array<'static>>, FormatError> {
         let entry = format!("{name}.npy");
         let place = self.archive.place(&entry);
-        match self.archive.entry(&entry)? {
-            Some(mut reader) => npy::read(&mut reader, &place).map(Some),
-            None => Ok(None),
-        }
+        let array = match self.archive.entry(&entry)? {
+            Some(mut reader) => npy::read_whole(&mut reader, &place)?,
+            None => return Ok(None),
+        };
+        self.archive.check()?;
+        Ok(Some(array))
     }
 }
 
 /// Reads the adjacency matrix that `scipy.sparse.save_npz` wrote.
-pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
-    entries(path)?.edges(options, Format::ScipySparse)
+pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
+    entries(input)?.edges(options, Format::ScipySparse)
 }
 
 /// Reads features that `scipy.sparse.save_npz` wrote.
 pub fn read_sparse_features(path: &Path) -> Result<SparseFeatures, FormatError> {
-    Ok(entries(path)?.features())
+    features_of(Input::open(path)?)
 }
 
-fn entries(path: &Path) -> Result<Entries, FormatError> {
-    let mut npz = Npz::open(path)?;
+pub(crate) fn features_of(input: Input) -> Result<SparseFeatures, FormatError> {
+    entries(input)?.features()
+}
+
+fn entries(input: Input) -> Result<Entries, FormatError> {
+    let path = &input.path().to_owned();
+    let mut npz = Npz { archive: Archive::of(input)? };
     let format = npz.array("format")?.and_then(|array| array.text());
     let Some(layout) = format.as_deref().and_then(Layout::of) else {
         let found = match format {

@@ -6,6 +6,7 @@ use super::array::Array;
 use super::pickle::{Pickle, Value, read_pickle};
 use super::text;
 use super::{FormatError, sparse};
+use crate::dataset::budget::{Budget, Taken};
 use crate::dataset::{Dataset, EdgeList, Ids, NodeSplit, SparseFeatures, UNLABELLED};
 
 /// Nodes after those to learn from that are for choosing settings, as everybody who uses these files has it.
@@ -86,7 +87,7 @@ impl Files<'_> {
         let pickle = self.pickle(part)?;
         let matrix = pickle.value().as_sparse();
         let matrix = matrix.ok_or_else(|| self.wrong(part, pickle.value(), "a scipy matrix"))?;
-        matrix.map(sparse::Entries::features)
+        matrix.and_then(sparse::Entries::features)
     }
 
     /// One row a node, one column a class.
@@ -94,7 +95,9 @@ impl Files<'_> {
         let pickle = self.pickle(part)?;
         let array = pickle.value().as_array().filter(|array| array.shape.len() == 2 && !array.fortran);
         let array = array.ok_or_else(|| self.wrong(part, pickle.value(), "an array with one row a node"))?;
-        Ok(Array { bytes: array.bytes.into_owned().into(), ..array })
+        let taken = Budget::current().take_for::<u8>(array.bytes.len());
+        let taken = taken.map_err(|over| over.reading(&self.path(part)))?;
+        Ok(Array { bytes: array.bytes.into_owned().into(), _taken: taken, ..array })
     }
 
     /// The class of each row, and how many there are.
@@ -153,16 +156,21 @@ impl Files<'_> {
                 FormatError::content(&self.path("graph"), found, format!("an id from 0 and below {nodes}"), REMEDY)
             })
         };
-        let mut edges = vec![];
+        let budget = Budget::current();
+        let (mut edges, mut taken) = (vec![], Taken::default());
         for (node, neighbours) in entries {
             let node = row(node)?;
-            for neighbour in neighbours.items().ok_or_else(|| self.wrong("graph", neighbours, "a list"))? {
+            let neighbours = neighbours.items().ok_or_else(|| self.wrong("graph", neighbours, "a list"))?;
+            let room = budget.room(&mut taken, &mut edges, neighbours.len());
+            room.map_err(|over| over.reading(&self.path("graph")))?;
+            for neighbour in neighbours {
                 let neighbour = row(neighbour)?;
                 edges.push((node.min(neighbour), node.max(neighbour)));
             }
         }
         edges.sort_unstable();
         edges.dedup();
+        taken.keep();
         Ok(edges)
     }
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{EdgeOptions, FormatError, IdKind};
 use crate::dataset::Ids;
+use crate::dataset::budget::{Budget, OverBudget, Taken, bytes_of};
 use crate::kernel::buffer::advise_huge_pages;
 
 /// More nodes than this are refused.
@@ -43,6 +44,49 @@ impl Pairs {
         match self {
             Self::Narrow(pairs) => reserve(pairs, count),
             Self::Wide(pairs) => reserve(pairs, count),
+        }
+    }
+
+    /// Bytes of the pairs and of some more.
+    pub fn bytes(&self, more: usize) -> u64 {
+        let count = self.len().saturating_add(more);
+        match self {
+            Self::Narrow(_) => bytes_of::<(u32, u32)>(count),
+            Self::Wide(_) => bytes_of::<(u64, u64)>(count),
+        }
+    }
+
+    /// Whether it need not grow for some more.
+    pub fn has_room(&self, more: usize) -> bool {
+        match self {
+            Self::Narrow(pairs) => pairs.capacity() - pairs.len() >= more,
+            Self::Wide(pairs) => pairs.capacity() - pairs.len() >= more,
+        }
+    }
+
+    /// Makes room for more pairs within a budget, of which these pairs have `taken` their memory.
+    pub fn make_room(&mut self, count: usize, budget: &Budget, taken: &mut Taken) -> Result<(), OverBudget> {
+        // A list that has no room left is there twice while it grows.
+        let copy = if self.has_room(count) { 0 } else { self.bytes(0) };
+        budget.resize(taken, self.bytes(count) + copy)?;
+        self.reserve(count);
+        Ok(())
+    }
+
+    /// Adds a pair, for which there is room unless it is the first that 32 bits do not hold.
+    #[inline]
+    pub fn push_within(&mut self, from: u64, to: u64, budget: &Budget, taken: &mut Taken) -> Result<(), OverBudget> {
+        match self {
+            Self::Narrow(pairs) if (from | to) >> 32 != 0 => {
+                let (narrow, wide) = (bytes_of::<(u32, u32)>(pairs.len()), bytes_of::<(u64, u64)>(pairs.capacity()));
+                budget.resize(taken, narrow + wide)?;
+                self.push_wide(from, to);
+                budget.resize(taken, wide)
+            }
+            _ => {
+                self.push(from, to);
+                Ok(())
+            }
         }
     }
 
@@ -135,7 +179,10 @@ pub(crate) fn number(
     if total == 0 {
         return Ok((vec![], Ids::default()));
     }
-    let threads = options.threads();
+    let (budget, threads) = (Budget::current(), options.threads());
+    let over = |over: OverBudget| over.reading(path);
+    // What is returned; the parts are here as well until it is there.
+    budget.take_for::<(u32, u32)>(total).map_err(over)?.keep();
     let largest = each(&parts, Pairs::largest).into_iter().max().unwrap_or(0);
     let too_many = |found: String| {
         FormatError::content(path, found, format!("at most {MOST_NODES}"), "use fewer nodes, or ids = \"numbers\"")
@@ -160,8 +207,13 @@ pub(crate) fn number(
         return Ok((fill(parts, pieces, threads, |id| id as u32), Ids::counted(0, nodes as usize)));
     }
     if largest / 16 < total as u64 + 0x1_0000 {
+        let words = (largest / 64 + 1) as usize;
+        let _marks = budget.take_for::<(u64, u32)>(words).map_err(over)?;
         let present = Present::new(&parts, largest);
+        let mut taken = budget.take_for::<u64>(present.count()).map_err(over)?;
         let ids = Ids::numbers(present.ids());
+        budget.resize(&mut taken, ids.bytes()).map_err(over)?;
+        taken.keep();
         let pairs = if ids.len() as u64 == largest + 1 {
             fill(parts, pieces, threads, |id| id as u32)
         } else {
@@ -169,14 +221,19 @@ pub(crate) fn number(
         };
         return Ok((pairs, ids));
     }
-    let sorted = distinct(&parts);
+    let (sorted, mut taken) = distinct(&parts, &budget).map_err(over)?;
     if sorted.len() as u64 > MOST_NODES {
         return Err(too_many(format!("{} nodes", sorted.len())));
     }
+    // At most twice as many starts as ids.
+    let _starts = budget.take_for::<u64>(sorted.len()).map_err(over)?;
     let index = Index::new(&sorted);
     let pairs = fill(parts, pieces, threads, |id| index.row(&sorted, id));
     drop(index);
-    Ok((pairs, Ids::numbers(sorted)))
+    let ids = Ids::numbers(sorted);
+    budget.resize(&mut taken, ids.bytes()).map_err(over)?;
+    taken.keep();
+    Ok((pairs, ids))
 }
 
 /// Makes room, on huge pages where it is much.
@@ -268,9 +325,13 @@ impl Present {
         Self { before: before.collect(), words }
     }
 
+    /// How many ids there are.
+    fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
     fn ids(&self) -> Vec<u64> {
-        let count = self.words.iter().map(|word| word.count_ones() as usize).sum();
-        let mut ids = Vec::with_capacity(count);
+        let mut ids = Vec::with_capacity(self.count());
         for (n, &word) in self.words.iter().enumerate() {
             let mut bits = word;
             while bits != 0 {
@@ -289,14 +350,26 @@ impl Present {
 }
 
 /// The distinct ids in order. Memory is a small multiple of the result, whatever the number of pairs.
-fn distinct(parts: &[Pairs]) -> Vec<u64> {
+fn distinct(parts: &[Pairs], budget: &Budget) -> Result<(Vec<u64>, Taken), OverBudget> {
     const SMALLEST: usize = 1 << 20;
+    let total: usize = parts.iter().map(Pairs::len).sum();
     let mut kept: Vec<u64> = vec![];
     let mut fresh: Vec<u64> = vec![];
-    let merge = |kept: &mut Vec<u64>, fresh: &mut Vec<u64>| {
+    // What is kept, as much again to sort it, and what is fresh.
+    let room = |kept: usize| bytes_of::<u64>(2 * kept + SMALLEST.max(kept / 2).min(2 * total));
+    let mut taken = budget.take(room(0))?;
+    let mut outcome = Ok(());
+    let mut merge = |kept: &mut Vec<u64>, fresh: &mut Vec<u64>| {
         fresh.sort_unstable();
         fresh.dedup();
         fresh.retain(|id| kept.binary_search(id).is_err());
+        if outcome.is_ok() {
+            outcome = budget.resize(&mut taken, room(kept.len() + fresh.len()));
+        }
+        if outcome.is_err() {
+            fresh.clear();
+            return;
+        }
         kept.append(fresh);
         // Two runs in order, which a stable sort only has to merge.
         kept.sort();
@@ -312,8 +385,10 @@ fn distinct(parts: &[Pairs]) -> Vec<u64> {
         });
     }
     merge(&mut kept, &mut fresh);
+    outcome?;
     kept.shrink_to_fit();
-    kept
+    budget.resize(&mut taken, bytes_of::<u64>(kept.len()))?;
+    Ok((kept, taken))
 }
 
 /// Where in the sorted ids those with the same leading bits start. However the ids are spread, a look-up is never worse than a

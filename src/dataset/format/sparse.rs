@@ -6,6 +6,7 @@ use super::array::Array;
 use super::error::{NOT_NEGATIVE, SIGNED};
 use super::symmetry::edges_of;
 use super::{EdgeOptions, Format, FormatError, ReadEdges};
+use crate::dataset::budget::{Budget, bytes_of};
 use crate::dataset::{Ids, SparseFeatures};
 
 const REMEDY: &str = "the file is damaged: save the matrix again with `scipy.sparse.save_npz`";
@@ -57,6 +58,8 @@ impl Arrays<'_> {
         };
         let (rows, cols) = (size(self.shape.0)?, size(self.shape.1)?);
         let values = self.data.floats()?;
+        let places = Budget::current().take_for::<(u32, u32)>(values.len());
+        places.map_err(|over| over.reading(path))?.keep();
         let count = |name: &str, found: usize, expected: usize| {
             if found == expected {
                 return Ok(());
@@ -109,7 +112,10 @@ impl Entries {
     }
 
     /// The matrix as features, row after row; entries at the same place add up when they are used.
-    pub fn features(self) -> SparseFeatures {
+    pub fn features(self) -> Result<SparseFeatures, FormatError> {
+        // Where rows start, twice while entries are put into order, and the entries.
+        let bytes = bytes_of::<[usize; 2]>(self.rows + 1) + bytes_of::<(u32, f32)>(self.values.len());
+        Budget::current().take(bytes).map_err(|over| over.reading(&self.path))?.keep();
         let mut starts = vec![0usize; self.rows + 1];
         self.places.iter().for_each(|&(row, _)| starts[row as usize + 1] += 1);
         (0..self.rows).for_each(|row| starts[row + 1] += starts[row]);
@@ -120,6 +126,6 @@ impl Entries {
             (columns[*at], values[*at]) = (column, value);
             *at += 1;
         }
-        SparseFeatures { rows: self.rows, feature_count: self.cols, starts, columns, values }
+        Ok(SparseFeatures { rows: self.rows, feature_count: self.cols, starts, columns, values })
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::input::Input;
 use super::pickle::{Machine, Node, Payload, Pickle, StoredArray, Tensor, Value, read_file};
 use super::zipped::{self, Archive};
 use super::{FormatError, npz};
+use crate::dataset::budget::Budget;
 
 /// The start of the older form: a pickle of torch's magic number.
 const MAGIC: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
@@ -13,13 +15,13 @@ const REMEDY: &str = "save it again with `torch.save`, or the arrays with `numpy
 
 /// Reads what `torch.save` wrote: values, numpy arrays and dense tensors. Nothing in the file is run.
 pub fn read_torch(path: &Path) -> Result<Pickle, FormatError> {
-    let bytes = read_file(path)?;
-    if bytes.starts_with(zipped::MAGIC) {
-        drop(bytes);
-        return read_zip(path);
+    let input = Input::open(path)?;
+    if input.start().starts_with(zipped::MAGIC) {
+        return read_zip(input);
     }
+    let (bytes, taken) = read_file(input)?;
     let old = bytes.starts_with(MAGIC);
-    let mut machine = Machine::new(bytes, path);
+    let mut machine = Machine::new(bytes, taken, path);
     if !old {
         let root = machine.run()?;
         return finish(machine, root, &HashMap::new());
@@ -64,17 +66,18 @@ fn read_storages(machine: &mut Machine, keys: u32) -> Result<HashMap<String, Pay
     Ok(storages)
 }
 
-fn read_zip(path: &Path) -> Result<Pickle, FormatError> {
-    let mut archive = Archive::open(path)?;
+fn read_zip(input: Input) -> Result<Pickle, FormatError> {
+    let path = &input.path().to_owned();
+    let mut archive = Archive::of(input)?;
     let name = archive.names().find(|name| name.ends_with("/data.pkl") || *name == "data.pkl").map(str::to_owned);
     let Some(name) = name else {
         let remedy = if archive.names().any(|name| name.ends_with(".npy")) { npz::REMEDY } else { REMEDY };
         return Err(FormatError::content(path, "an archive without `data.pkl`", "torch's archive", remedy));
     };
     let folder = name.trim_end_matches("data.pkl").to_owned();
-    let bytes = archive.read(&name)?.unwrap_or_default();
-    let big = archive.read(&format!("{folder}byteorder"))?.is_some_and(|order| order == b"big");
-    let mut machine = Machine::new(bytes, &archive.place(&name));
+    let (bytes, taken) = archive.read(&name)?.unwrap_or_default();
+    let big = archive.read(&format!("{folder}byteorder"))?.is_some_and(|(order, _)| order == b"big");
+    let mut machine = Machine::new(bytes, taken, &archive.place(&name));
     let root = machine.run()?;
     let mut keys: Vec<String> = vec![];
     for node in &mut machine.nodes {
@@ -87,13 +90,14 @@ fn read_zip(path: &Path) -> Result<Pickle, FormatError> {
     keys.dedup();
     let mut storages = HashMap::new();
     for key in keys {
-        let Some(bytes) = archive.read(&format!("{folder}data/{key}"))? else {
+        let Some((bytes, taken)) = archive.read(&format!("{folder}data/{key}"))? else {
             let found = format!("no entry `{folder}data/{key}`");
             return Err(FormatError::content(path, found, "one for each storage", REMEDY));
         };
         storages.insert(key, Payload { source: machine.sources.len() as u32, start: 0, len: bytes.len() });
         machine.grant(bytes.len());
         machine.sources.push(bytes);
+        machine.taken.push(taken);
     }
     finish(machine, root, &storages)
 }
@@ -102,6 +106,11 @@ fn read_zip(path: &Path) -> Result<Pickle, FormatError> {
 fn finish(mut machine: Machine, root: u32, storages: &HashMap<String, Payload>) -> Result<Pickle, FormatError> {
     for n in 0..machine.nodes.len() {
         let Node::Tensor(tensor) = &machine.nodes[n] else { continue };
+        // Where the elements are, twice while that is found out.
+        let count = tensor.shape.iter().try_fold(1usize, |product, &length| product.checked_mul(length));
+        let held = storages.get(&tensor.key).map_or(0, |storage| storage.len / tensor.element.size);
+        let order = Budget::current().take_for::<[usize; 2]>(count.unwrap_or(0).min(held));
+        let _order = order.map_err(|over| over.reading(&machine.path))?;
         let placed = storages.get(&tensor.key).and_then(|storage| place(tensor, *storage));
         let Some((array, order)) = placed else {
             let found = format!("a tensor of shape {:?} in a storage that does not hold it", tensor.shape);
@@ -158,6 +167,7 @@ fn place(tensor: &Tensor, storage: Payload) -> Option<(StoredArray, Option<Vec<u
 
 fn gather(machine: &mut Machine, array: StoredArray, order: &[usize]) -> Result<StoredArray, FormatError> {
     machine.charge(array.bytes.len)?;
+    machine.room(array.bytes.len as u64)?;
     let size = array.element.size;
     let source = &machine.sources[array.bytes.source as usize][array.bytes.start..];
     let bytes: Vec<u8> = order.iter().flat_map(|&at| &source[at * size..][..size]).copied().collect();

@@ -1,47 +1,66 @@
 //! Files in a zip archive.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::FormatError;
+use super::input::{Input, Original, ReadSeek, Seekable, read_up_to};
+use crate::dataset::budget::{Budget, Taken};
 
 pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
 const FETCH_AGAIN: &str = "the file is cut off or damaged: fetch or save it again";
+/// Bytes before the name of an entry where its data is, and where among them the length of the name stands.
+const LOCAL_HEADER: (usize, usize) = (30, 26);
 
 /// An archive whose names all stay inside it.
 pub(crate) struct Archive {
     path: PathBuf,
-    zip: ZipArchive<BufReader<File>>,
+    zip: ZipArchive<Box<dyn ReadSeek>>,
     names: Vec<String>,
+    original: Original,
+    budget: Budget,
+    _taken: Taken,
 }
 
 impl Archive {
-    pub fn open(path: &Path) -> Result<Self, FormatError> {
-        let failed = |source| FormatError::io(path, source);
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(FormatError::Folder { path: path.to_owned() });
+    pub fn of(input: Input) -> Result<Self, FormatError> {
+        let path = input.path().to_owned();
+        if input.start().is_empty() {
+            return Err(FormatError::Empty { path, expected: "a zip archive" });
         }
-        if metadata.len() == 0 {
-            return Err(FormatError::Empty { path: path.to_owned(), expected: "a zip archive" });
+        let budget = input.budget().clone();
+        let Seekable { reader, original, _taken } = input.seekable()?;
+        let broken = |error| broken(&path, error);
+        let mut zip = ZipArchive::new(reader).map_err(broken)?;
+        let mut names = vec![];
+        let mut places = vec![];
+        for number in 0..zip.len() {
+            let entry = zip.by_index_raw(number).map_err(broken)?;
+            names.push(entry.name().map_err(broken)?.into_owned());
+            places.push((entry.header_start(), entry.name_raw().to_vec()));
         }
-        let zip = ZipArchive::new(BufReader::new(file)).map_err(|error| broken(path, error))?;
-        let names = zip.file_names().map(|name| name.map(|name| name.into_owned()));
-        let names: Vec<String> = names.collect::<Result<_, _>>().map_err(|error| broken(path, error))?;
         let outside = |name: &&String| {
             name.starts_with('/') || name.contains(['\\', '\0', ':']) || name.split('/').any(|part| part == "..")
         };
         if let Some(name) = names.iter().find(outside) {
             let found = format!("an entry named `{}`", name.escape_default());
             let remedy = "do not trust this archive, fetch it again from its source";
-            return Err(FormatError::content(path, found, "names that stay inside the archive", remedy));
+            return Err(FormatError::content(&path, found, "names that stay inside the archive", remedy));
         }
-        Ok(Self { path: path.to_owned(), zip, names })
+        // No checksum covers the names, and without its name an entry that need not be there would just be missing.
+        let mut reader = zip.into_inner();
+        for ((start, raw), name) in places.iter().zip(&names) {
+            let is_same = has_name(&mut reader, *start, raw).map_err(|source| FormatError::io(&path, source))?;
+            if !is_same {
+                let found = format!("another name where the data of `{}` is", name.escape_default());
+                return Err(FormatError::content(&path, found, "the same name twice", FETCH_AGAIN));
+            }
+        }
+        let zip = ZipArchive::new(reader).map_err(broken)?;
+        Ok(Self { zip, names, original, budget, _taken, path })
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -53,7 +72,12 @@ impl Archive {
         self.path.join(name)
     }
 
-    /// Opens an entry; `None` if there is none of that name.
+    /// Refuses an archive that changed since it was opened.
+    pub fn check(&self) -> Result<(), FormatError> {
+        self.original.check()
+    }
+
+    /// Opens an entry; `None` if there is none of that name. Its checksum is compared at its end, so it must be read to there.
     pub fn entry(&mut self, name: &str) -> Result<Option<impl Read>, FormatError> {
         match self.zip.by_name(name) {
             Ok(entry) => Ok(Some(entry)),
@@ -63,15 +87,24 @@ impl Archive {
     }
 
     /// Reads an entry; memory grows with what is really there.
-    pub fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, FormatError> {
-        let path = self.place(name);
+    pub fn read(&mut self, name: &str) -> Result<Option<(Vec<u8>, Taken)>, FormatError> {
+        let (path, budget) = (self.place(name), self.budget.clone());
         let Some(mut entry) = self.entry(name)? else { return Ok(None) };
-        let mut bytes = vec![];
-        match entry.read_to_end(&mut bytes) {
-            Ok(_) => Ok(Some(bytes)),
-            Err(source) => Err(FormatError::Compressed { path, offset: bytes.len() as u64, source }),
-        }
+        let (bytes, taken, ended) = read_up_to(&mut entry, u64::MAX, &path, &budget)?;
+        drop(entry);
+        ended.map_err(|source| FormatError::Compressed { path, offset: bytes.len() as u64, source })?;
+        self.check()?;
+        Ok(Some((bytes, taken)))
     }
+}
+
+/// Whether the entry that starts there has that name.
+fn has_name(reader: &mut (impl Read + Seek), start: u64, name: &[u8]) -> io::Result<bool> {
+    reader.seek(SeekFrom::Start(start))?;
+    let mut found = vec![];
+    reader.take((LOCAL_HEADER.0 + name.len()) as u64).read_to_end(&mut found)?;
+    let length = found.get(LOCAL_HEADER.1..).and_then(<[u8]>::first_chunk).copied().map(u16::from_le_bytes);
+    Ok(length.map(usize::from) == Some(name.len()) && found.get(LOCAL_HEADER.0..) == Some(name))
 }
 
 fn broken(path: &Path, error: ZipError) -> FormatError {

@@ -6,7 +6,8 @@ use bytemuck::Pod;
 
 use super::manifest::{Facts, IdKind};
 use super::{PieceWriter, Store, StoreError, WriteError, Writer};
-use crate::dataset::{Dataset, EdgeList, Edges, Ids, LinkSplit, NodeSplit, SparseFeatures};
+use crate::dataset::{Budget, Dataset, EdgeList, Edges, Ids, LinkSplit, NodeSplit, SparseFeatures, Taken};
+use crate::kernel::Array;
 
 const EDGES: &str = "edges.u32";
 const WEIGHTS: &str = "weights.f32";
@@ -104,7 +105,7 @@ impl Store {
     pub fn dataset(self: &Arc<Self>) -> Result<Dataset, StoreError> {
         let facts = self.facts();
         let features = match self.has(FEATURES) {
-            true => Some(self.array_of(FEATURES, facts.nodes.saturating_mul(facts.features))?.to_vec()),
+            true => Some(self.copy(&self.array_of(FEATURES, facts.nodes.saturating_mul(facts.features))?)?),
             false => None,
         };
         Ok(Dataset {
@@ -147,7 +148,7 @@ impl Store {
             return Err(self.wrong(format!("{EDGES} has {} edges instead of {count}", edges.len())));
         }
         let weights = match self.has(WEIGHTS) {
-            true => Some(self.array_of(WEIGHTS, count)?.to_vec()),
+            true => Some(self.copy(&self.array_of(WEIGHTS, count)?)?),
             false => None,
         };
         Ok(EdgeList { nodes, edges, weights, directed })
@@ -156,7 +157,19 @@ impl Store {
     fn pairs(&self, file: &str) -> Result<Vec<(u32, u32)>, StoreError> {
         let pairs = self.array::<[u32; 2]>(file)?;
         self.within(file, pairs.as_flattened())?;
+        self.take::<(u32, u32)>(pairs.len())?;
         Ok(pairs.iter().map(|&[from, to]| (from, to)).collect())
+    }
+
+    /// Takes memory for entries that are copied.
+    fn take<T>(&self, count: usize) -> Result<(), StoreError> {
+        let taken = Budget::current().take_for::<T>(count);
+        taken.map(Taken::keep).map_err(|over| StoreError::Memory { folder: self.folder().to_owned(), over })
+    }
+
+    fn copy<T: Pod>(&self, array: &Array<T>) -> Result<Vec<T>, StoreError> {
+        self.take::<T>(array.len())?;
+        Ok(array.to_vec())
     }
 
     /// Refuses numbers that no node has.
@@ -180,7 +193,7 @@ impl Store {
         if !self.has(file) {
             return Ok(None);
         }
-        Ok(Some(self.array_of(file, self.nodes())?.to_vec()))
+        Ok(Some(self.copy(&self.array_of(file, self.nodes())?)?))
     }
 
     fn node_split(&self) -> Result<Option<NodeSplit>, StoreError> {
@@ -190,7 +203,7 @@ impl Store {
         let nodes = |file: &str| {
             let nodes = self.array::<u32>(file)?;
             self.within(file, &nodes)?;
-            Ok(nodes.to_vec())
+            self.copy(&nodes)
         };
         Ok(Some(NodeSplit { train: nodes(NODES[0])?, valid: nodes(NODES[1])?, test: nodes(NODES[2])? }))
     }
@@ -200,10 +213,11 @@ impl Store {
             return Ok(None);
         }
         let (rows, feature_count) = (self.nodes(), self.facts().features);
-        let starts: Vec<usize> =
-            self.array_of(FEATURE_STARTS, rows.saturating_add(1))?.iter().map(|&start: &u64| start as usize).collect();
-        let columns = self.array::<u32>(FEATURE_COLUMNS)?.to_vec();
-        let values = self.array_of(FEATURE_VALUES, columns.len())?.to_vec();
+        let starts = self.array_of::<u64>(FEATURE_STARTS, rows.saturating_add(1))?;
+        self.take::<usize>(starts.len())?;
+        let starts: Vec<usize> = starts.iter().map(|&start| start as usize).collect();
+        let columns: Vec<u32> = self.copy(&self.array(FEATURE_COLUMNS)?)?;
+        let values = self.copy(&self.array_of(FEATURE_VALUES, columns.len())?)?;
         if starts[0] != 0 || !starts.is_sorted() || starts[rows] != columns.len() {
             return Err(self.wrong(format!("{FEATURE_STARTS} is out of order")));
         }
@@ -217,9 +231,12 @@ impl Store {
                 return Err(self.wrong(format!("{nodes} ids from {first} on are too many")));
             }
             IdKind::Counted { first } => Ids::counted(first, nodes),
-            IdKind::Numbers => Ids::numbers(self.array::<u64>(ID_NUMBERS)?.to_vec()),
+            IdKind::Numbers => Ids::numbers(self.copy(&self.array(ID_NUMBERS)?)?),
             IdKind::Names => {
                 let (text, ends) = (self.array::<u8>(ID_TEXT)?, self.array::<u64>(ID_ENDS)?);
+                // The text, and for each name its end, its place in a table, and where it is for a moment.
+                self.take::<u8>(text.len())?;
+                self.take::<[u64; 5]>(ends.len())?;
                 let starts = std::iter::once(0).chain(ends.iter().copied());
                 let name =
                     |(start, end): (u64, &u64)| std::str::from_utf8(text.get(start as usize..*end as usize)?).ok();

@@ -2,6 +2,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::{MANIFEST, VERSION};
+use crate::dataset::OverBudget;
 
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,14 @@ pub enum StoreError {
         part: String,
         /// What is wrong.
         what: String,
+    },
+    /// It takes more memory than may be used.
+    #[error("{}: {over}", folder.display())]
+    Memory {
+        /// The folder.
+        folder: PathBuf,
+        /// How much is needed.
+        over: OverBudget,
     },
     /// The arrays are used as they are.
     #[error("stores are little-endian, and this machine is not: use the dataset that the store was made of")]

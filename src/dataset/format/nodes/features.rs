@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use crate::dataset::SparseFeatures;
-use crate::dataset::format::detect::{Format, find};
-use crate::dataset::format::{FormatError, npy, npz, text};
+use crate::dataset::format::input::Input;
+use crate::dataset::format::{Format, FormatError, npy, npz, text};
 
 /// Features as a file has them: one row a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,9 +43,10 @@ impl Features {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_features(path: &Path) -> Result<Features, FormatError> {
-    match find(path)? {
+    let input = Input::open(path)?;
+    match input.format() {
         Format::NumpyPairs => {
-            let array = npy::read_npy(path)?;
+            let array = npy::read_array(input)?;
             let &[rows, columns] = &array.shape[..] else {
                 let found = format!("an array of shape {:?}", array.shape);
                 let remedy = "save a matrix, of shape [nodes, features]";
@@ -53,13 +54,14 @@ pub fn read_features(path: &Path) -> Result<Features, FormatError> {
             };
             Ok(Features::Dense { rows, columns, values: array.floats()? })
         }
-        Format::ScipySparse => npz::read_sparse_features(path).map(Features::Sparse),
+        Format::ScipySparse => npz::features_of(input).map(Features::Sparse),
         Format::MatrixMarket => {
             let remedy = "save it with `scipy.sparse.save_npz`";
             Err(FormatError::content(path, "a Matrix Market file", "features as .npy, .npz or text", remedy))
         }
         Format::Text => {
-            let text::Table { columns, values } = text::read_separated(path)?;
+            let text::Table { columns, values, taken } = text::read_separated(input)?;
+            taken.keep();
             Ok(Features::Dense { rows: values.len() / columns.max(1), columns, values })
         }
     }

@@ -3,8 +3,9 @@ use std::path::Path;
 
 use super::list;
 use crate::dataset::UNLABELLED;
-use crate::dataset::format::detect::{Format, find};
-use crate::dataset::format::{FormatError, npy, text};
+use crate::dataset::budget::{Budget, OverBudget, Taken, bytes_of};
+use crate::dataset::format::input::Input;
+use crate::dataset::format::{Format, FormatError, npy, text};
 
 /// The class of each node, and what the classes are called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,14 +32,16 @@ pub struct Labels {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_labels(path: &Path) -> Result<Labels, FormatError> {
-    match find(path)? {
+    let input = Input::open(path)?;
+    match input.format() {
         Format::NumpyPairs => {
-            let array = npy::read_npy(path)?;
+            let array = npy::read_array(input)?;
             list(&array)?;
             let known = |label: Option<i64>| label.filter(|&number| number >= 0);
-            Ok(by_order(array.nullable()?.into_iter().map(known).collect()))
+            let labels = array.nullable()?.into_iter().map(known).collect();
+            by_order(labels, |_| 0).map_err(|over| over.reading(path))
         }
-        Format::Text => by_line(path),
+        Format::Text => by_line(input),
         Format::ScipySparse | Format::MatrixMarket => {
             let remedy = "write one label a line, or save a list with `numpy.save`";
             Err(FormatError::content(path, "a matrix", "one label a node", remedy))
@@ -46,37 +49,65 @@ pub fn read_labels(path: &Path) -> Result<Labels, FormatError> {
     }
 }
 
-fn by_line(path: &Path) -> Result<Labels, FormatError> {
+/// Bytes that a small piece of memory of its own takes at least.
+const PIECE: u64 = 32;
+
+fn by_line(input: Input) -> Result<Labels, FormatError> {
+    let (path, budget) = (&input.path().to_owned(), input.budget().clone());
     let mut lines: Vec<Option<String>> = vec![];
-    text::each_line(path, |line| {
+    let [mut of_list, mut of_names] = [(); 2].map(|()| Taken::default());
+    let mut names = 0;
+    text::each_line(input, |line| {
         let label = text::utf8(line)?;
         let none = matches!(label, "" | "-1" | "?") || label.eq_ignore_ascii_case("nan");
+        if !none {
+            names += PIECE + label.len() as u64;
+            if names > of_names.bytes() {
+                budget.resize(&mut of_names, names + names / 4)?;
+            }
+        }
+        budget.room_for_one(&mut of_list, &mut lines)?;
         lines.push((!none).then(|| label.to_owned()));
         Ok(())
     })?;
     if lines.is_empty() {
         return Err(FormatError::Empty { path: path.to_owned(), expected: "one label a line" });
     }
+    let over = |over: OverBudget| over.reading(path);
     // Some programs write whole numbers with a fraction of zero.
     let number = |label: &String| label.strip_suffix(".0").unwrap_or(label).parse::<i64>().ok();
     if lines.iter().flatten().all(|label| number(label).is_some()) {
-        return Ok(by_order(lines.iter().map(|label| label.as_ref().and_then(number)).collect()));
+        let _numbers = budget.take_for::<Option<i64>>(lines.len()).map_err(over)?;
+        let numbers = lines.iter().map(|label| label.as_ref().and_then(number)).collect();
+        return by_order(numbers, |_| 0).map_err(over);
     }
-    Ok(by_order(lines))
+    by_order(lines, String::len).map_err(over)
 }
 
-/// Numbers the classes by their order.
-fn by_order<T: Ord + Clone + ToString>(values: Vec<Option<T>>) -> Labels {
+/// Numbers the classes by their order. `letters` says how many bytes a value has elsewhere.
+fn by_order<T: Ord + Clone + ToString>(
+    values: Vec<Option<T>>,
+    letters: impl Fn(&T) -> usize,
+) -> Result<Labels, OverBudget> {
+    let budget = Budget::current();
+    budget.take_for::<u32>(values.len())?.keep();
+    let (mut bytes, mut taken) = (0, Taken::default());
     let mut numbers: BTreeMap<T, u32> = BTreeMap::new();
     for value in values.iter().flatten() {
         if !numbers.contains_key(value) {
+            // As a key and as a name.
+            bytes += 2 * (PIECE + letters(value) as u64) + bytes_of::<(T, String)>(1);
+            if bytes > taken.bytes() {
+                budget.resize(&mut taken, bytes + bytes / 4)?;
+            }
             numbers.insert(value.clone(), 0);
         }
     }
     numbers.values_mut().zip(0..).for_each(|(number, next)| *number = next);
     let label = |value: Option<T>| value.map_or(UNLABELLED, |value| numbers[&value]);
-    Labels {
+    taken.keep();
+    Ok(Labels {
         labels: values.into_iter().map(label).collect(),
         classes: numbers.keys().map(ToString::to_string).collect(),
-    }
+    })
 }

@@ -2,10 +2,11 @@ use std::path::Path;
 
 use super::list;
 use crate::dataset::Ids;
+use crate::dataset::budget::Taken;
 use crate::dataset::format::array::ElementKind;
-use crate::dataset::format::detect::{Format, find};
 use crate::dataset::format::error::{Fault, excerpt};
-use crate::dataset::format::{FormatError, npy, text};
+use crate::dataset::format::input::Input;
+use crate::dataset::format::{Format, FormatError, npy, text};
 
 const REMEDY: &str = "remove it, or name a node as the graph's file does";
 
@@ -13,9 +14,10 @@ const REMEDY: &str = "remove it, or name a node as the graph's file does";
 /// numpy list of true and false, one for each node. Where ids are names, the numbers of a numpy list are rows. Rows come in
 /// the order of the file.
 pub fn read_nodes(path: &Path, ids: &Ids) -> Result<Vec<u32>, FormatError> {
-    match find(path)? {
-        Format::NumpyPairs => of_array(path, ids),
-        Format::Text => by_line(path, ids),
+    let input = Input::open(path)?;
+    match input.format() {
+        Format::NumpyPairs => of_array(input, ids),
+        Format::Text => by_line(input, ids),
         Format::ScipySparse | Format::MatrixMarket => {
             let remedy = "write one node a line, or save a list with `numpy.save`";
             Err(FormatError::content(path, "a matrix", "a list of nodes", remedy))
@@ -23,23 +25,28 @@ pub fn read_nodes(path: &Path, ids: &Ids) -> Result<Vec<u32>, FormatError> {
     }
 }
 
-fn by_line(path: &Path, ids: &Ids) -> Result<Vec<u32>, FormatError> {
-    let mut rows = vec![];
-    text::each_line(path, |line| {
+fn by_line(input: Input, ids: &Ids) -> Result<Vec<u32>, FormatError> {
+    let (path, budget) = (&input.path().to_owned(), input.budget().clone());
+    let (mut rows, mut taken) = (vec![], Taken::default());
+    text::each_line(input, |line| {
         let Some(line) = text::data(line) else { return Ok(()) };
         let row = ids.row(text::utf8(line)?);
         let unknown = || Fault::new(format!("the id {}", excerpt(line)), known(ids), REMEDY);
-        rows.push(row.ok_or_else(unknown)? as u32);
+        let row = row.ok_or_else(unknown)? as u32;
+        budget.room_for_one(&mut taken, &mut rows)?;
+        rows.push(row);
         Ok(())
     })?;
     if rows.is_empty() {
         return Err(FormatError::Empty { path: path.to_owned(), expected: "one node a line" });
     }
+    taken.keep();
     Ok(rows)
 }
 
-fn of_array(path: &Path, ids: &Ids) -> Result<Vec<u32>, FormatError> {
-    let array = npy::read_npy(path)?;
+fn of_array(input: Input, ids: &Ids) -> Result<Vec<u32>, FormatError> {
+    let path = &input.path().to_owned();
+    let array = npy::read_array(input)?;
     let entries = list(&array)?;
     let numbers = array.integers()?;
     if array.element.kind == ElementKind::Boolean {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::dataset::UNLABELLED;
+use crate::dataset::format::input::Input;
 use crate::dataset::format::npz::Npz;
 use crate::dataset::format::{Array, EdgeOptions, FormatError, IdKind, Labels, Weights, rows, text};
 
@@ -83,9 +84,11 @@ impl Raw {
                 weights: Weights::Auto,
                 ..EdgeOptions::default()
             };
-            (text::read_edges(&path, &options)?.edges.edges, path)
+            (text::read_edges(Input::open(&path)?, &options)?.edges.edges, path)
         } else if let Some(array) = self.array("edge_index")? {
-            (rows::of_graph(array.pairs()?, self.nodes, array.path())?, array.path().to_owned())
+            let (pairs, taken) = array.pairs()?;
+            taken.keep();
+            (rows::of_graph(pairs, self.nodes, array.path())?, array.path().to_owned())
         } else {
             let path = self.folder.join("edge.csv.gz");
             return Err(FormatError::Missing { path, expected: "the edges (or data.npz)".into() });
@@ -110,8 +113,9 @@ impl Raw {
     /// Numbers, how many there are in a row, and where they are from.
     fn floats(&mut self, text: &str, array: &str) -> Result<Option<(Vec<f32>, usize, PathBuf)>, FormatError> {
         if let Some(path) = self.text(text) {
-            let table = text::read_floats(&path)?;
-            return Ok(Some((table.values, table.columns, path)));
+            let text::Table { columns, values, taken } = text::read_floats(&path)?;
+            taken.keep();
+            return Ok(Some((values, columns, path)));
         }
         let Some(array) = self.array(array)? else { return Ok(None) };
         let columns = array.shape.get(1..).map_or(1, |lengths| lengths.iter().product());

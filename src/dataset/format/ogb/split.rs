@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::dataset::budget::{Budget, OverBudget, Taken};
 use crate::dataset::format::pickle::Value;
 use crate::dataset::format::rows::{self, Pairs};
 use crate::dataset::format::torch::{array_of, read_torch};
@@ -73,7 +74,9 @@ fn choose(folder: &Path, split: Option<&str>) -> Result<Option<PathBuf>, FormatE
 /// How many columns a text of whole numbers has, and the numbers: in pairs, or each twice.
 fn read_text(path: &Path) -> Result<(usize, Pairs), FormatError> {
     let table = text::read_integers(path)?;
-    let mut pairs = Pairs::default();
+    let budget = Budget::current();
+    let over = |over: OverBudget| over.reading(path);
+    let (mut pairs, mut taken) = (Pairs::default(), Taken::default());
     let wrong = |row: usize, found: String| FormatError::Line {
         path: path.to_owned(),
         line: row as u64 + 1,
@@ -84,13 +87,15 @@ fn read_text(path: &Path) -> Result<(usize, Pairs), FormatError> {
     if table.columns > 2 {
         return Err(wrong(0, format!("{} columns", table.columns)));
     }
+    pairs.make_room(table.values.len() / table.columns, &budget, &mut taken).map_err(over)?;
     for (row, numbers) in table.values.chunks_exact(table.columns).enumerate() {
         let id = |number: Option<i64>| {
             let id = number.and_then(|number| u64::try_from(number).ok());
             id.ok_or_else(|| wrong(row, number.map_or("no number".into(), |number| format!("the id {number}"))))
         };
-        pairs.push(id(numbers[0])?, id(numbers[table.columns - 1])?);
+        pairs.push_within(id(numbers[0])?, id(numbers[table.columns - 1])?, &budget, &mut taken).map_err(over)?;
     }
+    taken.keep();
     Ok((table.columns, pairs))
 }
 
@@ -104,7 +109,11 @@ fn read_pt(path: &Path, nodes: usize) -> Result<Part, FormatError> {
     if let Some(array) = value.as_array() {
         return Ok(Part::Nodes(array.indices(nodes)?));
     }
-    let pairs = |array: &Array<'_>| rows::of_graph(array.pairs()?, nodes, path);
+    let pairs = |array: &Array<'_>| {
+        let (pairs, taken) = array.pairs()?;
+        taken.keep();
+        rows::of_graph(pairs, nodes, path)
+    };
     let Some(edge) = array_of(value, "edge") else {
         let names = |(key, _): (Value<'_>, Value<'_>)| key.as_text().map(str::to_owned);
         let keys: Option<Vec<String>> = value.entries().map(|entries| entries.filter_map(names).collect());

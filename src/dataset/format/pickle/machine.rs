@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::{Class, Node, Payload, Pickle, opcode};
+use crate::dataset::budget::{Budget, Taken, bytes_of};
 use crate::dataset::format::FormatError;
 use crate::dataset::format::error::excerpt;
 
@@ -24,10 +25,17 @@ pub(crate) struct Machine {
     memo: HashMap<u64, u32>,
     /// How many more bytes may be made that are not in the file.
     budget: usize,
+    memory: Budget,
+    /// Memory of the sources, and of all else in steps.
+    pub taken: Vec<Taken>,
+    made: Taken,
+    /// Bytes of all else.
+    bytes: u64,
 }
 
 impl Machine {
-    pub fn new(bytes: Vec<u8>, path: &Path) -> Self {
+    /// A machine for a pickle that has taken its memory.
+    pub fn new(bytes: Vec<u8>, taken: Taken, path: &Path) -> Self {
         let budget = bytes.len().saturating_mul(4).saturating_add(4096);
         Self {
             path: path.to_owned(),
@@ -39,11 +47,17 @@ impl Machine {
             marks: vec![],
             memo: HashMap::new(),
             budget,
+            memory: Budget::current(),
+            taken: vec![taken],
+            made: Taken::default(),
+            bytes: 0,
         }
     }
 
     pub fn finish(self, root: u32) -> Pickle {
-        Pickle { path: self.path, sources: self.sources, nodes: self.nodes, root }
+        let mut taken = self.taken;
+        taken.push(self.made);
+        Pickle { path: self.path, sources: self.sources, nodes: self.nodes, root, _taken: taken }
     }
 
     /// An error at the present instruction.
@@ -76,7 +90,10 @@ impl Machine {
                 self.unsigned(8)?;
             }
             opcode::READONLY_BUFFER => {}
-            opcode::MARK => self.marks.push(self.stack.len()),
+            opcode::MARK => {
+                self.room(bytes_of::<usize>(1))?;
+                self.marks.push(self.stack.len());
+            }
             opcode::POP => {
                 if self.marks.last() == Some(&self.stack.len()) {
                     self.marks.pop();
@@ -89,7 +106,7 @@ impl Machine {
             }
             opcode::DUP => {
                 let top = self.top()?;
-                self.stack.push(top);
+                self.push_known(top)?;
             }
             opcode::NONE => self.push(Node::None)?,
             opcode::NEWTRUE => self.push(Node::Bool(true))?,
@@ -187,12 +204,12 @@ impl Machine {
             opcode::REDUCE | opcode::NEWOBJ => {
                 let (arguments, callable) = (self.pop()?, self.pop()?);
                 let made = self.make(callable, arguments)?;
-                self.stack.push(made);
+                self.push_known(made)?;
             }
             opcode::NEWOBJ_EX => {
                 let (_, arguments, callable) = (self.pop()?, self.pop()?, self.pop()?);
                 let made = self.make(callable, arguments)?;
-                self.stack.push(made);
+                self.push_known(made)?;
             }
             opcode::BUILD => {
                 let state = self.pop()?;
@@ -293,6 +310,7 @@ impl Machine {
     /// Keeps text that is not in the file as it is.
     pub fn made(&mut self, text: Vec<u8>) -> Result<Node, FormatError> {
         self.charge(text.len())?;
+        self.room(text.len() as u64)?;
         let payload = Payload { source: self.sources.len() as u32, start: 0, len: text.len() };
         self.sources.push(text);
         Ok(Node::Text(payload))
@@ -312,7 +330,18 @@ impl Machine {
         self.budget = self.budget.saturating_add(bytes.saturating_mul(4));
     }
 
+    /// Takes memory for values and for the stack; what they are is in the file, but in fewer bytes.
+    pub fn room(&mut self, bytes: u64) -> Result<(), FormatError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes <= self.made.bytes() {
+            return Ok(());
+        }
+        let more = self.memory.resize(&mut self.made, self.bytes + self.bytes / 8);
+        more.map_err(|over| over.reading(&self.path))
+    }
+
     pub fn add(&mut self, node: Node) -> Result<u32, FormatError> {
+        self.room(node.bytes())?;
         let number = u32::try_from(self.nodes.len()).map_err(|_| self.wrong("too many values", "fewer than 2³²"))?;
         self.nodes.push(node);
         Ok(number)
@@ -320,6 +349,13 @@ impl Machine {
 
     fn push(&mut self, node: Node) -> Result<(), FormatError> {
         let number = self.add(node)?;
+        self.push_known(number)
+    }
+
+    fn push_known(&mut self, number: u32) -> Result<(), FormatError> {
+        if self.stack.len() == self.stack.capacity() {
+            self.room(bytes_of::<u32>(self.stack.len()))?;
+        }
         self.stack.push(number);
         Ok(())
     }
@@ -344,6 +380,7 @@ impl Machine {
 
     fn append(&mut self, items: &[u32]) -> Result<(), FormatError> {
         let top = self.top()?;
+        self.room(bytes_of::<[u32; 2]>(items.len()))?;
         match &mut self.nodes[top as usize] {
             Node::List(list) => list.extend_from_slice(items),
             _ => return Err(self.wrong("items for what is no list", "a list")),
@@ -353,6 +390,7 @@ impl Machine {
 
     fn set_items(&mut self, items: &[u32]) -> Result<(), FormatError> {
         let top = self.top()?;
+        self.room(bytes_of::<[u32; 2]>(items.len()))?;
         match &mut self.nodes[top as usize] {
             Node::Dict(entries) if items.len().is_multiple_of(2) => {
                 entries.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1])));
@@ -369,6 +407,8 @@ impl Machine {
 
     fn remember(&mut self, key: u64) -> Result<(), FormatError> {
         let top = self.top()?;
+        // An entry of a table that is half full.
+        self.room(bytes_of::<[(u64, u32); 2]>(1))?;
         self.memo.insert(key, top);
         Ok(())
     }
@@ -376,8 +416,7 @@ impl Machine {
     fn recall(&mut self, key: u64) -> Result<(), FormatError> {
         let node = self.memo.get(&key).copied();
         let node = node.ok_or_else(|| self.wrong(format!("the unknown value {key}"), "a value from before"))?;
-        self.stack.push(node);
-        Ok(())
+        self.push_known(node)
     }
 
     /// The bytes of a text.

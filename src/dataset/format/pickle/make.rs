@@ -131,6 +131,7 @@ impl Machine {
         let entries: Option<Vec<_>> = pairs.iter().map(entry).collect();
         let entries = entries.ok_or_else(|| self.wrong("a dict of what are no pairs", "pairs of key and value"))?;
         self.charge(8 * entries.len())?;
+        self.room(8 * entries.len() as u64)?;
         Ok(Node::Dict(entries))
     }
 

@@ -10,8 +10,6 @@ mod make;
 mod opcode;
 mod value;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 pub(crate) use class::Class;
@@ -20,6 +18,8 @@ pub use value::Value;
 pub(crate) use value::{Node, Payload, StoredArray, Tensor};
 
 use super::FormatError;
+use super::input::Input;
+use crate::dataset::budget::Taken;
 use std::path::PathBuf;
 
 /// A pickle that was read.
@@ -30,6 +30,8 @@ pub struct Pickle {
     pub(crate) sources: Vec<Vec<u8>>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) root: u32,
+    /// Memory of all that.
+    pub(crate) _taken: Vec<Taken>,
 }
 
 impl Pickle {
@@ -40,7 +42,11 @@ impl Pickle {
 
     /// Reads a pickle from memory; `path` is for messages.
     pub fn parse(bytes: Vec<u8>, path: &Path) -> Result<Self, FormatError> {
-        let mut machine = Machine::new(bytes, path);
+        Self::of(bytes, Taken::default(), path)
+    }
+
+    fn of(bytes: Vec<u8>, taken: Taken, path: &Path) -> Result<Self, FormatError> {
+        let mut machine = Machine::new(bytes, taken, path);
         let root = machine.run()?;
         Ok(machine.finish(root))
     }
@@ -48,18 +54,16 @@ impl Pickle {
 
 /// Reads a pickle.
 pub fn read_pickle(path: &Path) -> Result<Pickle, FormatError> {
-    Pickle::parse(read_file(path)?, path)
+    let (bytes, taken) = read_file(Input::open(path)?)?;
+    Pickle::of(bytes, taken, path)
 }
 
 /// Reads a whole file that must not be empty.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, FormatError> {
-    let failed = |source| FormatError::io(path, source);
-    let mut bytes = vec![];
-    File::open(path).map_err(failed)?.read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.is_empty() {
-        return Err(FormatError::Empty { path: path.to_owned(), expected: "a pickle" });
+pub(crate) fn read_file(input: Input) -> Result<(Vec<u8>, Taken), FormatError> {
+    if input.start().is_empty() {
+        return Err(FormatError::Empty { path: input.path().to_owned(), expected: "a pickle" });
     }
-    Ok(bytes)
+    input.bytes()
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ for p in range(6):
         assert_eq!(get("turned").as_array().unwrap().floats().unwrap(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!(get("big").as_array().unwrap().integers().unwrap(), [0, 1, 2]);
         for layout in ["csr", "csc", "coo"] {
-            let features = get(layout).as_sparse().unwrap().unwrap().features();
+            let features = get(layout).as_sparse().unwrap().unwrap().features().unwrap();
             assert_eq!((features.rows, features.feature_count), (2, 3), "{protocol}: {layout}");
             assert_eq!((&features.columns[..], &features.values[..]), (&[1, 0][..], &[1.5, 2.0][..]));
         }
@@ -173,7 +173,7 @@ proptest! {
                     let _ = (array.integers(), array.floats(), array.pairs(), array.text());
                 }
                 if let Some(Ok(matrix)) = value.as_sparse() {
-                    matrix.features();
+                    matrix.features().unwrap();
                 }
             }
         }

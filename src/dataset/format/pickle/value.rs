@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Class, Pickle};
+use crate::dataset::budget::{Taken, bytes_of};
 use crate::dataset::format::FormatError;
 use crate::dataset::format::array::{Array, ElementType};
 use crate::dataset::format::sparse::{Arrays, Entries, Layout};
@@ -54,6 +55,28 @@ pub(crate) enum Node {
     /// A torch storage by its key.
     Storage(ElementType, Payload),
     Tensor(Box<Tensor>),
+}
+
+impl Node {
+    /// Bytes that it takes, with what is its own.
+    pub fn bytes(&self) -> u64 {
+        // A piece of memory of its own takes a little more than it holds.
+        const PIECE: u64 = 32;
+        let own = match self {
+            Self::List(list) if !list.is_empty() => PIECE + bytes_of::<u32>(list.capacity()),
+            Self::Dict(entries) if !entries.is_empty() => PIECE + bytes_of::<(u32, u32)>(entries.capacity()),
+            Self::Array(Some(array)) => {
+                2 * PIECE + bytes_of::<StoredArray>(1) + bytes_of::<usize>(array.shape.capacity())
+            }
+            Self::Tensor(tensor) => {
+                let lengths = tensor.shape.capacity() + tensor.strides.capacity();
+                4 * PIECE + bytes_of::<Tensor>(1) + tensor.key.capacity() as u64 + bytes_of::<usize>(lengths)
+            }
+            _ => 0,
+        };
+        // The list of all values grows by doubling.
+        bytes_of::<[Self; 2]>(1) + own
+    }
 }
 
 /// A value in a pickle.
@@ -158,6 +181,7 @@ impl<'a> Value<'a> {
                     element: *element,
                     fortran: *fortran,
                     bytes: Cow::Borrowed(self.pickle.bytes(*bytes)),
+                    _taken: Taken::default(),
                 })
             }
             _ => None,

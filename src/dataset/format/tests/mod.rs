@@ -3,6 +3,7 @@
 mod binary;
 mod citeseer;
 mod folders;
+mod hostile;
 mod python;
 mod refused;
 mod round_trip;

@@ -4,18 +4,17 @@
 //! blocks end depends on the text alone, so results and errors do not depend on the number of threads; memory is one
 //! block a thread.
 
-use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::Read;
+use std::ops::Deref;
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 
-use flate2::read::MultiGzDecoder;
-
+use crate::dataset::budget::{Budget, OverBudget, Taken, bytes_of};
 use crate::dataset::format::error::{Fault, FormatError};
-use crate::dataset::gauge::Metered;
+use crate::dataset::format::input::Input;
 
 /// Bytes of a block, which the caches of a core should keep while it is parsed.
 const BLOCK: usize = if cfg!(test) { 256 } else { 256 << 10 };
@@ -25,67 +24,74 @@ pub(in crate::dataset) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A text, cut into blocks. Every block ends with a line feed, the last one too.
 pub(crate) struct Blocks {
-    path: PathBuf,
-    reader: Box<dyn Read + Send>,
-    packed: bool,
-    /// Bytes of the file.
-    length: u64,
+    input: Input,
     /// Bytes of text that were read.
     offset: u64,
     carry: Vec<u8>,
     /// A block that was looked at and not yet taken.
-    pending: Option<Vec<u8>>,
+    pending: Option<Block>,
     taken: usize,
     started: bool,
     ended: bool,
 }
 
-impl Blocks {
-    /// Opens a text; gzip is told by its first bytes.
-    pub fn open(path: &Path) -> Result<Self, FormatError> {
-        let failed = |source| FormatError::io(path, source);
-        let mut file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(FormatError::Folder { path: path.to_owned() });
+/// Whole lines. Its memory counts where it is more than usual, because a line is long.
+#[derive(Default)]
+pub(crate) struct Block {
+    bytes: Vec<u8>,
+    taken: Taken,
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Block {
+    /// Makes room for as much again as a block usually has, and for what is carried over to the next one.
+    fn make_room(&mut self, budget: &Budget) -> Result<(), OverBudget> {
+        let wanted = self.bytes.len() + BLOCK + 1;
+        if wanted > 2 * BLOCK + 1 && wanted > self.bytes.capacity() {
+            let capacity = wanted.max(2 * self.bytes.capacity());
+            budget.resize(&mut self.taken, bytes_of::<[u8; 2]>(capacity))?;
+            self.bytes.reserve_exact(capacity - self.bytes.len());
         }
-        let mut head = Vec::with_capacity(2);
-        file.by_ref().take(2).read_to_end(&mut head).map_err(failed)?;
-        let packed = head == GZIP;
-        let whole = Metered::new(Cursor::new(head).chain(file), metadata.len());
-        let reader: Box<dyn Read + Send> = if packed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-        Ok(Self {
-            path: path.to_owned(),
-            reader,
-            packed,
-            length: metadata.len(),
-            offset: 0,
-            carry: vec![],
-            pending: None,
-            taken: 0,
-            started: false,
-            ended: false,
-        })
+        self.bytes.reserve(BLOCK + 1);
+        Ok(())
     }
 
-    /// The first bytes of a file, unpacked if need be.
-    pub fn start(path: &Path) -> Result<Vec<u8>, FormatError> {
-        let mut blocks = Self::open(path)?;
-        let mut start = vec![];
-        let read = blocks.reader.by_ref().take(64).read_to_end(&mut start);
-        read.map_err(|source| FormatError::Compressed { path: path.to_owned(), offset: start.len() as u64, source })?;
-        Ok(start)
+    /// Empties it. What a long line took is given back.
+    fn clear(&mut self) {
+        match self.bytes.capacity() > 4 * BLOCK {
+            true => *self = Self::default(),
+            false => self.bytes.clear(),
+        }
+    }
+}
+
+impl Blocks {
+    /// The text of a file, at whose start it is.
+    pub fn of(input: Input) -> Self {
+        Self { input, offset: 0, carry: vec![], pending: None, taken: 0, started: false, ended: false }
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.input.path()
+    }
+
+    /// Where memory is taken from.
+    pub fn budget(&self) -> &Budget {
+        self.input.budget()
     }
 
     /// The first block, which stays to be taken; empty when the text is.
     pub fn first(&mut self) -> Result<&[u8], FormatError> {
         if self.pending.is_none() && self.taken == 0 {
-            let mut buffer = vec![];
+            let mut buffer = Block::default();
             if self.read(&mut buffer)? {
                 self.pending = Some(buffer);
             }
@@ -95,17 +101,17 @@ impl Blocks {
 
     /// About how many lines the text has, judged by its first block; none are promised of a packed text.
     pub fn lines(&mut self) -> Result<usize, FormatError> {
-        if self.packed {
+        if self.input.is_packed() {
             return Ok(0);
         }
-        let length = self.length;
+        let length = self.input.length();
         let first = self.first()?;
         let lines = memchr::memchr_iter(b'\n', first).count() as u64;
         Ok((lines * length / (first.len() as u64).max(1)) as usize)
     }
 
     /// The number of the next block, which takes the place of what is in `buffer`; `None` at the end.
-    pub fn next(&mut self, buffer: &mut Vec<u8>) -> Result<Option<usize>, FormatError> {
+    pub fn next(&mut self, buffer: &mut Block) -> Result<Option<usize>, FormatError> {
         match self.pending.take() {
             Some(block) => *buffer = block,
             None if !self.read(buffer)? => return Ok(None),
@@ -115,9 +121,9 @@ impl Blocks {
         Ok(Some(self.taken - 1))
     }
 
-    fn read(&mut self, buffer: &mut Vec<u8>) -> Result<bool, FormatError> {
+    fn read(&mut self, buffer: &mut Block) -> Result<bool, FormatError> {
         buffer.clear();
-        buffer.append(&mut self.carry);
+        buffer.bytes.append(&mut self.carry);
         if self.ended {
             return Ok(false);
         }
@@ -127,38 +133,42 @@ impl Blocks {
             end = memchr::memrchr(b'\n', buffer);
             if end.is_none() && buffer.len() > LONGEST_LINE {
                 let found = format!("a line of more than {LONGEST_LINE} bytes");
-                return Err(FormatError::byte(&self.path, self.offset, found, "shorter lines", "is this a text file?"));
+                return Err(FormatError::byte(
+                    self.path(),
+                    self.offset,
+                    found,
+                    "shorter lines",
+                    "is this a text file?",
+                ));
             }
         }
         match end {
             Some(end) if !self.ended => {
                 self.carry.extend_from_slice(&buffer[end + 1..]);
-                buffer.truncate(end + 1);
+                buffer.bytes.truncate(end + 1);
             }
-            _ if buffer.last().is_some_and(|&byte| byte != b'\n') => buffer.push(b'\n'),
+            _ if buffer.last().is_some_and(|&byte| byte != b'\n') => buffer.bytes.push(b'\n'),
             _ => {}
         }
         Ok(!buffer.is_empty())
     }
 
     /// Appends up to a block of the text.
-    fn read_more(&mut self, buffer: &mut Vec<u8>) -> Result<(), FormatError> {
+    fn read_more(&mut self, buffer: &mut Block) -> Result<(), FormatError> {
         let before = buffer.len();
-        buffer.reserve(BLOCK + 1);
-        let read = self.reader.by_ref().take(BLOCK as u64).read_to_end(buffer);
+        buffer.make_room(self.input.budget()).map_err(|over| over.reading(self.path()))?;
+        let read = self.input.by_ref().take(BLOCK as u64).read_to_end(&mut buffer.bytes);
         self.offset += (buffer.len() - before) as u64;
         if let Err(source) = read {
-            let (path, offset) = (self.path.clone(), self.offset);
-            return Err(if self.packed {
-                FormatError::Compressed { path, offset, source }
-            } else {
-                FormatError::io(&path, source)
-            });
+            return Err(self.input.unreadable(self.offset, source));
         }
         self.ended = buffer.len() - before < BLOCK;
+        if self.ended {
+            self.input.check()?;
+        }
         if !self.started {
             self.started = true;
-            check_encoding(&self.path, buffer)?;
+            check_encoding(self.input.path(), &mut buffer.bytes)?;
         }
         Ok(())
     }
@@ -170,11 +180,11 @@ impl Blocks {
         threads: usize,
         parse: impl Fn(&mut S, usize, &[u8]) -> Result<u64, Fault> + Sync,
     ) -> Result<Vec<S>, FormatError> {
-        let path = self.path.clone();
+        let path = self.path().to_owned();
         let source = Mutex::new((self, None));
         let failed = AtomicBool::new(false);
         let work = || {
-            let (mut state, mut done, mut buffer) = (S::default(), vec![], vec![]);
+            let (mut state, mut done, mut buffer) = (S::default(), vec![], Block::default());
             while !failed.load(Ordering::Relaxed) {
                 let number = {
                     let Ok(mut source) = source.lock() else { break };

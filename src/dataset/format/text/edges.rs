@@ -1,12 +1,12 @@
 //! Edge lists as text.
 
-use std::path::Path;
-
-use super::blocks::Blocks;
+use super::blocks::{Block, Blocks};
 use super::dialect::Dialect;
 use super::fields;
 use super::numbers::Numbers;
+use crate::dataset::budget::{OverBudget, Taken, bytes_of};
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
+use crate::dataset::format::input::Input;
 use crate::dataset::format::rows::{self, Piece};
 use crate::dataset::format::{EdgeOptions, Format, ReadEdges, ReadPairs, UnknownIds};
 use crate::dataset::ids::Names;
@@ -15,8 +15,9 @@ use crate::dataset::{EdgeList, Ids};
 const EXPECTED: &str = "lines of two ids and at most one weight";
 
 /// Reads an edge list.
-pub(crate) fn read_edges(path: &Path, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
-    let mut blocks = Blocks::open(path)?;
+pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
+    let path = &input.path().to_owned();
+    let mut blocks = Blocks::of(input);
     let dialect = Dialect::find(blocks.first()?, options);
     let times = dialect.times(blocks.first()?);
     let (pairs, weights, ids) =
@@ -38,14 +39,15 @@ type Read = (Vec<(u32, u32)>, Option<Vec<f32>>, Ids);
 
 fn by_numbers(mut blocks: Blocks, dialect: &Dialect, options: &EdgeOptions) -> Result<Read, FormatError> {
     let path = blocks.path().to_owned();
-    let threads = options.threads();
-    // Room that is not needed is never touched, and growing would copy.
-    let room = blocks.lines()? / threads * 17 / 16;
+    let (threads, budget) = (options.threads(), blocks.budget().clone());
+    // Room that is not needed is never touched, and growing would copy. What is touched is counted block by block.
+    let most = usize::try_from(budget.left() / bytes_of::<(u32, u32)>(threads)).unwrap_or(usize::MAX);
+    let room = (blocks.lines()? / threads * 17 / 16).min(most);
     let parts = blocks.parse(threads, |part: &mut Numbers, number, block| {
         if part.blocks.is_empty() {
             part.pairs.reserve(room);
         }
-        part.parse(number, block, dialect)
+        part.parse(number, block, dialect, &budget)
     })?;
     let mut order = vec![];
     for (part, numbers) in parts.iter().enumerate() {
@@ -54,19 +56,26 @@ fn by_numbers(mut blocks: Blocks, dialect: &Dialect, options: &EdgeOptions) -> R
     }
     order.sort_unstable_by_key(|&(number, _)| number);
     let pieces: Vec<Piece> = order.into_iter().map(|(_, piece)| piece).collect();
+    let over = |over: OverBudget| over.reading(&path);
+    if dialect.weighted() {
+        let count = pieces.iter().map(|piece| piece.end - piece.start).sum();
+        budget.take_for::<f32>(count).map_err(over)?.keep();
+    }
     let weights = dialect.weighted().then(|| {
         let pieces = pieces.iter().map(|piece| &parts[piece.part].weights[piece.start..piece.end]);
         pieces.collect::<Vec<_>>().concat()
     });
-    let pairs = parts.into_iter().map(|part| part.pairs).collect();
+    let (pairs, _taken): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.pairs, part.taken)).unzip();
     let (pairs, ids) = rows::number(pairs, &pieces, options, &path)?;
     Ok((pairs, weights, ids))
 }
 
 fn by_names(blocks: Blocks, dialect: &Dialect) -> Result<Read, FormatError> {
+    let budget = blocks.budget().clone();
     let mut names = Names::default();
     let mut pairs = vec![];
     let mut weights = dialect.weighted().then(Vec::new);
+    let [mut of_names, mut of_pairs, mut of_weights] = [(); 3].map(|()| Taken::default());
     visit(blocks, dialect, |line, from, to, weight| {
         let mut row = |field: &[u8]| {
             let name = std::str::from_utf8(field).map_err(|_| {
@@ -74,31 +83,38 @@ fn by_names(blocks: Blocks, dialect: &Dialect) -> Result<Read, FormatError> {
                 Fault::new(found, "text in UTF-8", "convert the file, for instance with `iconv -f LATIN1 -t UTF-8`")
             })?;
             let full = || Fault::new("one name too many", "names that 32 bits number", "use fewer nodes");
+            names.make_room(name, &budget, &mut of_names)?;
             names.intern(name).ok_or_else(full)
         };
-        pairs.push((row(from)?, row(to)?));
+        let pair = (row(from)?, row(to)?);
+        budget.room_for_one(&mut of_pairs, &mut pairs)?;
+        pairs.push(pair);
         if let Some(weights) = &mut weights {
+            budget.room_for_one(&mut of_weights, weights)?;
             weights.extend(weight);
         }
         Ok(())
     })?;
+    [of_names, of_pairs, of_weights].into_iter().for_each(Taken::keep);
     Ok((pairs, weights, names.into()))
 }
 
 /// Reads pairs of ids that a graph has.
 pub(crate) fn read_pairs(
-    path: &Path,
+    input: Input,
     ids: &Ids,
     options: &EdgeOptions,
     unknown: UnknownIds,
 ) -> Result<ReadPairs, FormatError> {
-    let mut blocks = Blocks::open(path)?;
+    let (path, budget) = (&input.path().to_owned(), input.budget().clone());
+    let mut blocks = Blocks::of(input);
     let options = EdgeOptions { signed: true, ..*options };
     let dialect = Dialect::find(blocks.first()?, &options);
     let mut read = ReadPairs::default();
-    let mut refused = None;
+    let (mut refused, mut taken) = (None, Taken::default());
     let visited = visit(blocks, &dialect, |_, from, to, _| {
         let row = |field: &&[u8]| std::str::from_utf8(field).ok().and_then(|id| ids.row(id));
+        budget.room_for_one(&mut taken, &mut read.pairs)?;
         read.push(unknown, [from, to], row).map_err(|field| {
             refused = Some(String::from_utf8_lossy(field).into_owned());
             Fault::new("", "", "")
@@ -112,7 +128,10 @@ pub(crate) fn read_pairs(
         (Ok(()), _) if read == ReadPairs::default() => {
             Err(FormatError::Empty { path: path.to_owned(), expected: EXPECTED })
         }
-        (Ok(()), _) => Ok(read),
+        (Ok(()), _) => {
+            taken.keep();
+            Ok(read)
+        }
     }
 }
 
@@ -123,7 +142,7 @@ fn visit(
     mut f: impl FnMut(&[u8], &[u8], &[u8], Option<f32>) -> Result<(), Fault>,
 ) -> Result<(), FormatError> {
     let path = blocks.path().to_owned();
-    let mut buffer = vec![];
+    let mut buffer = Block::default();
     let mut before = 0;
     while let Some(number) = blocks.next(&mut buffer)? {
         let header = dialect.header.filter(|_| number == 0);

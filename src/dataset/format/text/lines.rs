@@ -1,15 +1,15 @@
 //! A text line after line, for files of one thing a line.
 
-use std::path::Path;
-
-use super::blocks::Blocks;
+use super::blocks::{Block, Blocks};
 use super::fields;
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
+use crate::dataset::format::input::Input;
 
 /// Calls `f` with each line in order, without blanks around it; says how many lines there are.
-pub(crate) fn each_line(path: &Path, mut f: impl FnMut(&[u8]) -> Result<(), Fault>) -> Result<u64, FormatError> {
-    let mut blocks = Blocks::open(path)?;
-    let mut buffer = vec![];
+pub(crate) fn each_line(input: Input, mut f: impl FnMut(&[u8]) -> Result<(), Fault>) -> Result<u64, FormatError> {
+    let path = &input.path().to_owned();
+    let mut blocks = Blocks::of(input);
+    let mut buffer = Block::default();
     let mut lines = 0;
     while blocks.next(&mut buffer)?.is_some() {
         for line in fields::lines(&buffer) {

@@ -8,7 +8,7 @@ mod lines;
 mod numbers;
 mod table;
 
-pub(super) use blocks::Blocks;
+pub(super) use blocks::{Block, Blocks};
 pub(in crate::dataset) use blocks::{GZIP, check_encoding};
 pub(super) use edges::{read_edges, read_pairs};
 pub(super) use fields::parse_number;

@@ -2,6 +2,7 @@
 
 use super::dialect::{Columns, Dialect};
 use super::fields;
+use crate::dataset::budget::{Budget, OverBudget, Taken, bytes_of};
 use crate::dataset::format::error::Fault;
 use crate::dataset::format::rows::Pairs;
 
@@ -15,15 +16,19 @@ pub(crate) struct Numbers {
     pub weights: Vec<f32>,
     /// The number of each block, and where its pairs end.
     pub blocks: Vec<(usize, usize)>,
+    /// Memory of all that.
+    pub taken: Taken,
 }
 
 impl Numbers {
     /// Adds the pairs of a block; says how many lines it has.
-    pub fn parse(&mut self, number: usize, block: &[u8], dialect: &Dialect) -> Result<u64, Fault> {
+    pub fn parse(&mut self, number: usize, block: &[u8], dialect: &Dialect, budget: &Budget) -> Result<u64, Fault> {
         let header = dialect.header.filter(|_| number == 0);
         let quick = dialect.columns == Columns::Pair;
         let narrow = dialect.nodes.map_or(1 << 32, |nodes| (nodes as u64).min(1 << 32));
-        self.pairs.reserve(block.len() / SHORTEST_LINE + 1);
+        let most = block.len() / SHORTEST_LINE + 1;
+        self.take(most, if dialect.weighted() { most } else { 0 }, budget)?;
+        self.pairs.reserve(most);
         let (mut at, mut line) = (0, 0);
         while at < block.len() {
             if quick && let Some(pairs) = self.pairs.narrow() {
@@ -39,20 +44,31 @@ impl Numbers {
             if at < block.len() {
                 let end = at + memchr::memchr(b'\n', &block[at..]).unwrap_or(block.len() - at);
                 if header != Some(line) {
-                    self.add_line(&block[at..end], dialect).map_err(|fault| fault.at(line))?;
+                    self.add_line(&block[at..end], dialect, budget).map_err(|fault| fault.at(line))?;
                 }
                 at = end + 1;
                 line += 1;
             }
         }
         self.blocks.push((number, self.pairs.len()));
+        self.take(0, 0, budget)?;
         Ok(line)
     }
 
-    fn add_line(&mut self, line: &[u8], dialect: &Dialect) -> Result<(), Fault> {
+    /// Takes the memory of what is there and of so much more.
+    fn take(&mut self, pairs: usize, weights: usize, budget: &Budget) -> Result<(), OverBudget> {
+        // A list that has no room left is there twice while it grows.
+        let copy = if self.pairs.has_room(pairs) { 0 } else { self.pairs.bytes(0) };
+        let blocks = bytes_of::<(usize, usize)>(self.blocks.len());
+        let weights = bytes_of::<f32>(self.weights.len() + weights);
+        budget.resize(&mut self.taken, self.pairs.bytes(pairs) + copy + weights + blocks)
+    }
+
+    fn add_line(&mut self, line: &[u8], dialect: &Dialect, budget: &Budget) -> Result<(), Fault> {
         let Some(line) = fields::data(line) else { return Ok(()) };
         let (from, to, weight) = dialect.split(line)?;
-        self.pairs.push(dialect.number(from, line)?, dialect.number(to, line)?);
+        let (from, to) = (dialect.number(from, line)?, dialect.number(to, line)?);
+        self.pairs.push_within(from, to, budget, &mut self.taken)?;
         self.weights.extend(weight);
         Ok(())
     }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::blocks::Blocks;
 use super::fields;
+use crate::dataset::budget::{OverBudget, Taken, bytes_of};
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
+use crate::dataset::format::input::Input;
 use crate::kernel;
 
 /// Numbers row after row.
@@ -12,19 +14,21 @@ use crate::kernel;
 pub(crate) struct Table<T> {
     pub columns: usize,
     pub values: Vec<T>,
+    /// Memory of the values.
+    pub taken: Taken,
 }
 
 /// Reads a table of finite numbers; every line has as many as the first.
 pub(crate) fn read_floats(path: &Path) -> Result<Table<f32>, FormatError> {
-    read(path, b',', "a finite number", finite)
+    read(Blocks::of(Input::open(path)?), b',', "a finite number", finite)
 }
 
 /// The same, with commas, semicolons, tabs or blanks between the numbers, as the first line has them.
-pub(crate) fn read_separated(path: &Path) -> Result<Table<f32>, FormatError> {
-    let mut blocks = Blocks::open(path)?;
+pub(crate) fn read_separated(input: Input) -> Result<Table<f32>, FormatError> {
+    let mut blocks = Blocks::of(input);
     let first = fields::lines(blocks.first()?).next().map_or(&[][..], fields::trim);
     let separator = [b',', b';', b'\t'].into_iter().find(|byte| first.contains(byte)).unwrap_or(b' ');
-    read(path, separator, "a finite number", finite)
+    read(blocks, separator, "a finite number", finite)
 }
 
 fn finite(field: &[u8]) -> Option<f32> {
@@ -33,7 +37,7 @@ fn finite(field: &[u8]) -> Option<f32> {
 
 /// Reads a table of whole numbers; `nan`, or nothing at all, is `None`.
 pub(crate) fn read_integers(path: &Path) -> Result<Table<Option<i64>>, FormatError> {
-    read(path, b',', "a whole number", |field| {
+    read(Blocks::of(Input::open(path)?), b',', "a whole number", |field| {
         if field.is_empty() || field.eq_ignore_ascii_case(b"nan") {
             return Some(None);
         }
@@ -44,12 +48,12 @@ pub(crate) fn read_integers(path: &Path) -> Result<Table<Option<i64>>, FormatErr
 }
 
 fn read<T: Send>(
-    path: &Path,
+    mut blocks: Blocks,
     separator: u8,
     expected: &'static str,
     parse: impl Fn(&[u8]) -> Option<T> + Sync,
 ) -> Result<Table<T>, FormatError> {
-    let mut blocks = Blocks::open(path)?;
+    let (path, budget) = (&blocks.path().to_owned(), blocks.budget().clone());
     let Some(first) = fields::lines(blocks.first()?).next() else {
         return Err(FormatError::Empty { path: path.to_owned(), expected: "lines of numbers" });
     };
@@ -58,21 +62,37 @@ fn read<T: Send>(
         let fault = Fault::new("an empty line", "numbers", "remove the line, or write the numbers of its row");
         return Err(fault.in_file(path, 0));
     }
-    let mut parts: Vec<(usize, Vec<T>)> = blocks
-        .parse(kernel::cores(), |done: &mut Vec<(usize, Vec<T>)>, number, block| {
-            let mut values = vec![];
-            let rows = parse_rows(block, columns, separator, expected, &parse, &mut values)?;
-            values.shrink_to_fit();
-            done.push((number, values));
-            Ok(rows)
-        })?
-        .into_iter()
-        .flatten()
-        .collect();
-    parts.sort_unstable_by_key(|&(number, _)| number);
-    let mut values = Vec::with_capacity(parts.iter().map(|(_, part)| part.len()).sum());
-    parts.into_iter().for_each(|(_, part)| values.extend(part));
-    Ok(Table { columns, values })
+    // A number, which may be missing, and what separates it from the next.
+    let shortest = if parse(b"").is_some() { 1 } else { 2 };
+    let parts = blocks.parse(kernel::cores(), |part: &mut Part<T>, number, block| {
+        let (mut values, held) = (vec![], part.taken.bytes());
+        budget.resize(&mut part.taken, held + bytes_of::<T>(block.len() / shortest + 1))?;
+        let rows = parse_rows(block, columns, separator, expected, &parse, &mut values)?;
+        values.shrink_to_fit();
+        budget.resize(&mut part.taken, held + bytes_of::<T>(values.len()) + size_of::<(usize, Vec<T>)>() as u64)?;
+        part.blocks.push((number, values));
+        Ok(rows)
+    })?;
+    let (blocks, _taken): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.blocks, part.taken)).unzip();
+    let mut blocks: Vec<(usize, Vec<T>)> = blocks.into_iter().flatten().collect();
+    blocks.sort_unstable_by_key(|&(number, _)| number);
+    let count = blocks.iter().map(|(_, values)| values.len()).sum();
+    let taken = budget.take_for::<T>(count).map_err(|over: OverBudget| over.reading(path))?;
+    let mut values = Vec::with_capacity(count);
+    blocks.into_iter().for_each(|(_, block)| values.extend(block));
+    Ok(Table { columns, values, taken })
+}
+
+/// What one thread read: the values of each block, by its number.
+struct Part<T> {
+    blocks: Vec<(usize, Vec<T>)>,
+    taken: Taken,
+}
+
+impl<T> Default for Part<T> {
+    fn default() -> Self {
+        Self { blocks: vec![], taken: Taken::default() }
+    }
 }
 
 /// The fields of a trimmed line; of blanks any number may stand between two.
