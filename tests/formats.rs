@@ -1,6 +1,8 @@
 //! Real files, checked against the counts that their sources publish; and files of every format
 //! that holds edges, of which no pair may be both learnt from and looked for.
 
+#[path = "formats/hostile.rs"]
+mod hostile;
 mod support;
 
 use std::collections::HashSet;

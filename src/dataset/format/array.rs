@@ -284,6 +284,16 @@ impl<'a> Array<'a> {
     }
 }
 
+/// Axes of the largest array, as of numpy.
+const MOST_AXES: usize = 64;
+
+/// Bytes of an array of a shape; `None` for shapes of which no array can be, whose lengths nobody may multiply.
+pub(crate) fn bytes_of_shape(shape: &[usize], element: ElementType) -> Option<usize> {
+    let room = shape.iter().try_fold(element.size, |product, &length| product.checked_mul(length.max(1)));
+    let is_sound = shape.len() <= MOST_AXES && room.is_some_and(|room| room <= isize::MAX as usize);
+    is_sound.then(|| shape.iter().product::<usize>() * element.size)
+}
+
 /// A number that is no less than zero; else what was found.
 #[inline]
 pub(crate) fn id(element: ElementType, bytes: &[u8]) -> Result<u64, String> {
@@ -321,6 +331,16 @@ mod tests {
             assert_eq!(ElementType::parse(text).unwrap().whole(bytes), number, "{text}");
         }
         assert!(["", "<", "<i3", "|O", "<c8", "é8", "<M8[ns]"].iter().all(|text| ElementType::parse(text).is_none()));
+    }
+
+    #[test]
+    fn shapes_that_no_memory_holds_are_none() {
+        let element = ElementType { kind: ElementKind::Float, size: 8, big_endian: false };
+        let bytes = |shape: &[usize]| bytes_of_shape(shape, element);
+        assert_eq!((bytes(&[]), bytes(&[3, 2]), bytes(&[0, 5])), (Some(8), Some(48), Some(0)));
+        for shape in [&[1 << 60][..], &[0, 1 << 62, 8], &[1 << 62, 8, 0], &[1; 65]] {
+            assert_eq!(bytes(shape), None, "{shape:?}");
+        }
     }
 
     #[test]

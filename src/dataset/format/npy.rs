@@ -160,8 +160,7 @@ impl Header {
         };
         let header = std::str::from_utf8(&text).ok().and_then(parse_header);
         let (element, fortran, shape) = header.ok_or_else(wrong)?;
-        let size = shape.iter().try_fold(element.size, |product, &length| product.checked_mul(length));
-        let bytes = size.filter(|&size| size as u64 <= i64::MAX as u64).ok_or_else(wrong)? as u64;
+        let bytes = array::bytes_of_shape(&shape, element).ok_or_else(wrong)? as u64;
         Ok(Self { offset, bytes, shape, element, fortran })
     }
 

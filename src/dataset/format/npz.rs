@@ -76,9 +76,10 @@ fn entries(input: Input) -> Result<Entries, FormatError> {
         let missing = || FormatError::content(path, format!("no array `{name}`"), "one", "save the matrix again");
         npz.array(name)?.ok_or_else(missing)
     };
-    let shape = array("shape")?.integers()?;
-    let &[rows, cols] = &shape[..] else {
-        let found = format!("a matrix of shape {shape:?}");
+    let shape = array("shape")?;
+    let sides = if shape.len() == 2 { shape.integers()? } else { vec![] };
+    let &[rows, cols] = &sides[..] else {
+        let found = format!("a matrix of {} sides", shape.len());
         return Err(FormatError::content(path, found, "rows and columns", "save the matrix again"));
     };
     let names = if layout == Layout::Coordinates { ["row", "col"] } else { ["indices", "indptr"] };

@@ -6,7 +6,7 @@ use super::array::Array;
 use super::error::{NOT_NEGATIVE, SIGNED};
 use super::symmetry::edges_of;
 use super::{EdgeOptions, Format, FormatError, ReadEdges};
-use crate::dataset::budget::{Budget, bytes_of};
+use crate::dataset::budget::{Budget, OverBudget, bytes_of};
 use crate::dataset::{Ids, SparseFeatures};
 
 const REMEDY: &str = "the file is damaged: save the matrix again with `scipy.sparse.save_npz`";
@@ -113,9 +113,13 @@ impl Entries {
 
     /// The matrix as features, row after row; entries at the same place add up when they are used.
     pub fn features(self) -> Result<SparseFeatures, FormatError> {
+        // Whoever uses them has lists by column, and a file may claim any number of columns.
+        const COLUMN: usize = 64;
+        let over = |over: OverBudget| over.reading(&self.path);
+        drop(Budget::current().take_for::<[u8; COLUMN]>(self.cols).map_err(over)?);
         // Where rows start, twice while entries are put into order, and the entries.
         let bytes = bytes_of::<[usize; 2]>(self.rows + 1) + bytes_of::<(u32, f32)>(self.values.len());
-        Budget::current().take(bytes).map_err(|over| over.reading(&self.path))?.keep();
+        Budget::current().take(bytes).map_err(over)?.keep();
         let mut starts = vec![0usize; self.rows + 1];
         self.places.iter().for_each(|&(row, _)| starts[row as usize + 1] += 1);
         (0..self.rows).for_each(|row| starts[row + 1] += starts[row]);

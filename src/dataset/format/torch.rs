@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::array::bytes_of_shape;
 use super::input::Input;
 use super::pickle::{Machine, Node, Payload, Pickle, StoredArray, Tensor, Value, read_file};
 use super::zipped::{self, Archive};
@@ -107,9 +108,9 @@ fn finish(mut machine: Machine, root: u32, storages: &HashMap<String, Payload>) 
     for n in 0..machine.nodes.len() {
         let Node::Tensor(tensor) = &machine.nodes[n] else { continue };
         // Where the elements are, twice while that is found out.
-        let count = tensor.shape.iter().try_fold(1usize, |product, &length| product.checked_mul(length));
-        let held = storages.get(&tensor.key).map_or(0, |storage| storage.len / tensor.element.size);
-        let order = Budget::current().take_for::<[usize; 2]>(count.unwrap_or(0).min(held));
+        let held = storages.get(&tensor.key).map_or(0, |storage| storage.len);
+        let bytes = bytes_of_shape(&tensor.shape, tensor.element).map_or(0, |bytes| bytes.min(held));
+        let order = Budget::current().take_for::<[usize; 2]>(bytes / tensor.element.size);
         let _order = order.map_err(|over| over.reading(&machine.path))?;
         let placed = storages.get(&tensor.key).and_then(|storage| place(tensor, *storage));
         let Some((array, order)) = placed else {
@@ -129,7 +130,7 @@ fn finish(mut machine: Machine, root: u32, storages: &HashMap<String, Payload>) 
 fn place(tensor: &Tensor, storage: Payload) -> Option<(StoredArray, Option<Vec<usize>>)> {
     let Tensor { element, offset, shape, strides, .. } = tensor;
     let held = storage.len / element.size;
-    let count = shape.iter().try_fold(1usize, |product, &length| product.checked_mul(length))?;
+    let count = bytes_of_shape(shape, *element)? / element.size;
     // A stride of zero could blow a small storage up to any size.
     if count > held {
         return None;

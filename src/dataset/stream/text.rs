@@ -1,7 +1,7 @@
 //! Bytes of a text: all there are, or as they come.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -45,14 +45,16 @@ impl Text {
     pub fn open(path: &Path, is_watched: bool) -> Result<Self, StreamError> {
         let failed = |source| FormatError::io(path, source);
         let mut file = File::open(path).map_err(failed)?;
+        // A pipe grows by itself, and cannot be gone back in.
+        let grows = is_watched && file.metadata().map_err(failed)?.is_file();
         let mut head = Vec::with_capacity(2);
         file.by_ref().take(2).read_to_end(&mut head).map_err(failed)?;
         let (path, is_packed) = (path.to_owned(), head == GZIP);
-        if is_watched {
+        if grows {
             if is_packed {
                 return Err(StreamError::PackedAndWatched { path });
             }
-            let file = File::open(&path).map_err(|source| FormatError::io(&path, source))?;
+            file.rewind().map_err(|source| FormatError::io(&path, source))?;
             return Ok(Self::Growing { path, file, read: 0 });
         }
         let whole = Cursor::new(head).chain(file);
@@ -109,7 +111,15 @@ impl Text {
             },
             Self::File { path, reader, is_packed, read } => {
                 let before = buffer.len();
-                let result = reader.by_ref().take(CHUNK as u64).read_to_end(buffer);
+                // What is there already does not wait for more.
+                buffer.resize(before + CHUNK, 0);
+                let result = loop {
+                    match reader.read(&mut buffer[before..]) {
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        result => break result,
+                    }
+                };
+                buffer.truncate(before + result.as_ref().map_or(0, |&length| length));
                 *read += (buffer.len() - before) as u64;
                 if let Err(source) = result {
                     let (path, offset) = (path.clone(), *read);
@@ -152,4 +162,25 @@ fn are_same(one: &Metadata, other: &Metadata) -> bool {
 #[cfg(not(unix))]
 fn are_same(one: &Metadata, other: &Metadata) -> bool {
     other.len() >= one.len()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Its first bytes tell whether a stream is packed, and must not be lost by looking at them.
+    #[test]
+    fn a_pipe_gives_all_of_its_bytes_watched_or_not() {
+        for is_watched in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("pipe");
+            assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+            let (writer, sent) = (path.clone(), "+ 1 2\n".repeat(100_000));
+            let sending = sent.clone();
+            thread::spawn(move || fs::write(writer, sending));
+            let (mut text, mut got) = (Text::open(&path, is_watched).unwrap(), vec![]);
+            while text.read(&mut got).unwrap() == Got::Some {}
+            assert!(got == sent.as_bytes(), "{} of {} bytes", got.len(), sent.len());
+        }
+    }
 }

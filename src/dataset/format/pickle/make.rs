@@ -2,7 +2,7 @@
 
 use super::{Class, Machine, Node, Payload, StoredArray, Tensor};
 use crate::dataset::format::FormatError;
-use crate::dataset::format::array::{ElementKind, ElementType};
+use crate::dataset::format::array::{ElementKind, ElementType, bytes_of_shape};
 
 impl Machine {
     /// What a class makes of its arguments.
@@ -85,8 +85,7 @@ impl Machine {
             return Err(self.wrong("an array of objects", "an array of numbers"));
         };
         let shape = self.lengths(shape)?;
-        let size = shape.iter().try_fold(element.size, |product, &length| product.checked_mul(length));
-        if size != Some(bytes.len) {
+        if bytes_of_shape(&shape, element) != Some(bytes.len) {
             let found = format!("{} bytes for an array of shape {shape:?}", bytes.len);
             return Err(self.wrong(found, "as many as its shape needs"));
         }

@@ -145,7 +145,7 @@ fn matrix_market_of_every_kind() {
 }
 
 /// A tensor of a zip archive: a dict with `edge`, rows `shape` and `strides` in elements.
-fn torch_zip(shape: [u8; 2], strides: [u8; 2], entry: &str) -> Vec<u8> {
+pub(super) fn torch_zip(shape: [u8; 2], strides: [u8; 2], entry: &str) -> Vec<u8> {
     let mut pickle =
         b"\x80\x02}X\x04\x00\x00\x00edgectorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storage".to_vec();
     pickle.extend_from_slice(b"ctorch\nLongStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x06tQK\x00");

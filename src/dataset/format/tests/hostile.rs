@@ -1,34 +1,15 @@
 //! Files that change, that are damaged, and that take more memory than they should.
 
-use std::io::{Cursor, Write};
+use std::io::Write;
 
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipWriter};
+use zip::CompressionMethod;
 
+use super::binary::{i8, torch_zip, zip};
 use super::*;
 use crate::dataset::{Budget, EdgeFile, Holdout, Ids, LoadError, Source, Taken};
 
-/// A numpy array of whole numbers.
 fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(data);
-    bytes
-}
-
-fn numbers(numbers: &[i64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-fn zip(entries: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
-    let mut writer = ZipWriter::new(Cursor::new(vec![]));
-    for (name, bytes) in entries {
-        writer.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
-        writer.write_all(bytes).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
+    binary::npy(1, descr, false, shape, data)
 }
 
 /// The matrix of a ring, as scipy stores it.
@@ -38,10 +19,10 @@ fn scipy(nodes: i64, method: CompressionMethod) -> Vec<u8> {
     let ones: Vec<u8> = (0..nodes).flat_map(|node| (1.0 + node as f64 / 8.0).to_le_bytes()).collect();
     let list = |count: i64| format!("({count},)");
     let entries = [
-        ("indices.npy", npy("<i8", &list(nodes), &numbers(&next))),
-        ("indptr.npy", npy("<i8", &list(nodes + 1), &numbers(&starts))),
+        ("indices.npy", npy("<i8", &list(nodes), &i8(&next))),
+        ("indptr.npy", npy("<i8", &list(nodes + 1), &i8(&starts))),
         ("format.npy", npy("|S3", "()", b"csr")),
-        ("shape.npy", npy("<i8", "(2,)", &numbers(&[nodes, nodes]))),
+        ("shape.npy", npy("<i8", "(2,)", &i8(&[nodes, nodes]))),
         ("data.npy", npy("<f8", &list(nodes), &ones)),
     ];
     zip(&entries, method)
@@ -67,7 +48,7 @@ fn flipped(bytes: &[u8], flips: usize) -> impl Iterator<Item = (usize, Vec<u8>)>
 #[test]
 fn a_flipped_bit_in_a_packed_file_is_found_or_does_not_matter() {
     let text: String = (0..300).map(|n| format!("{n} {} {}.5\n", n * 7919 % 200, n % 9)).collect();
-    let pairs = npy("<i8", "(100, 2)", &numbers(&(0..200).map(|n| n * 31 % 57).collect::<Vec<_>>()));
+    let pairs = npy("<i8", "(100, 2)", &i8(&(0..200).map(|n| n * 31 % 57).collect::<Vec<_>>()));
     for (name, bytes) in [
         ("stored.npz", scipy(40, CompressionMethod::Stored)),
         ("packed.npz", scipy(40, CompressionMethod::Deflated)),
@@ -86,6 +67,26 @@ fn a_flipped_bit_in_a_packed_file_is_found_or_does_not_matter() {
     }
 }
 
+/// Of a torch archive the tensors are covered as well.
+#[test]
+fn a_flipped_bit_in_a_torch_archive_is_found_or_does_not_matter() {
+    let edge = |bytes: &[u8]| -> Result<Vec<(u64, u64)>, FormatError> {
+        let pickle = read_torch(&write("valid.pt", bytes).path)?;
+        let array = pickle.value().get("edge").and_then(Value::as_array);
+        array.map_or(Ok(vec![]), |array| Ok(array.pairs()?.0.iter().collect()))
+    };
+    let bytes = torch_zip([3, 2], [2, 1], "archive/data/0");
+    let whole = edge(&bytes).unwrap();
+    assert_eq!(whole.len(), 3);
+    for bit in 0..8 * bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(read) = edge(&damaged) {
+            assert_eq!(read, whole, "bit {bit} changes the answer");
+        }
+    }
+}
+
 /// A name that no checksum covers: the weights of the edges would just not be there.
 #[test]
 fn an_entry_that_has_two_names_is_refused() {
@@ -96,13 +97,19 @@ fn an_entry_that_has_two_names_is_refused() {
     assert!(error.to_string().contains("another name where the data of `hndptr.npy` is"), "{error}");
 }
 
-/// Formats without a checksum cannot tell a flipped bit in their data: they are read as what the bytes say, or refused, and
-/// never end in a panic.
+/// `.npy`, pickles and the older form of torch have no checksum, so no reader can tell a flipped bit in their data. They are
+/// read as what the bytes say, or refused; they never panic, and never take much memory.
 #[test]
 fn a_flipped_bit_in_a_plain_file_is_read_as_it_is_or_refused() {
-    let pairs = npy("<i8", "(100, 2)", &numbers(&(0..200).map(|n| n * 31 % 57).collect::<Vec<_>>()));
+    let pairs = npy("<i8", "(100, 2)", &i8(&(0..200).map(|n| n * 31 % 57).collect::<Vec<_>>()));
     let header = pairs.len() - 1600;
     let whole = edges_of("e.npy", &pairs).unwrap();
+    let pickle = b"\x80\x02}q\x00(K\x00]q\x01(K\x01K\x02eK\x01]q\x02K\x00aK\x02]q\x03K\x00au.".to_vec();
+    for (_, damaged) in flipped(&pickle, 8 * pickle.len()) {
+        let written = write("ind.tiny.graph", damaged);
+        let _ = Budget::new(1 << 20).within(|| read_pickle(&written.path));
+        let _ = Budget::new(1 << 20).within(|| read_torch(&written.path));
+    }
     for (bit, damaged) in flipped(&pairs, 400) {
         match Budget::new(1 << 20).within(|| edges_of("e.npy", &damaged)) {
             // Pairs of another size are other pairs; a flip in the data changes one id.
@@ -131,8 +138,8 @@ fn fifo(bytes: Vec<u8>) -> Written {
 fn every_format_is_read_from_a_pipe_as_from_a_file() {
     let text: String = (0..3000).map(|n| format!("{} {}\n", 100_000 + n, 100_000 + n * 7 % 500)).collect();
     let matrix = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n";
-    let pairs = npy("<i8", "(40, 2)", &numbers(&(0..80).collect::<Vec<_>>()));
-    let across = npy("<i8", "(2, 40)", &numbers(&(0..80).collect::<Vec<_>>()));
+    let pairs = npy("<i8", "(40, 2)", &i8(&(0..80).collect::<Vec<_>>()));
+    let across = npy("<i8", "(2, 40)", &i8(&(0..80).collect::<Vec<_>>()));
     for bytes in [
         text.clone().into_bytes(),
         b"1 2\n".to_vec(),
@@ -232,10 +239,10 @@ fn no_format_takes_more_memory_than_it_may() {
     too_large("f.npy", npy("<f4", "(50000, 2)", &[0; 400_000]), LIMIT, features);
     // A matrix of one entry that claims to have billions of rows.
     let claims = [
-        ("row.npy", npy("<i8", "(1,)", &numbers(&[0]))),
-        ("col.npy", npy("<i8", "(1,)", &numbers(&[0]))),
+        ("row.npy", npy("<i8", "(1,)", &i8(&[0]))),
+        ("col.npy", npy("<i8", "(1,)", &i8(&[0]))),
         ("format.npy", npy("|S3", "()", b"coo")),
-        ("shape.npy", npy("<i8", "(2,)", &numbers(&[4_000_000_000, 3]))),
+        ("shape.npy", npy("<i8", "(2,)", &i8(&[4_000_000_000, 3]))),
         ("data.npy", npy("<f4", "(1,)", &[0; 4])),
     ];
     too_large("claims.npz", zip(&claims, CompressionMethod::Deflated), 20 << 30, features);
