@@ -150,6 +150,33 @@ fn what_does_not_fit_is_refused_before_it_starts() {
     assert_refused(&tiny, 2, &["--memory", "16GB"]);
 }
 
+/// Panels that wait to be used again once stayed in memory while the vectors were copied out.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_stays_within_its_memory() {
+    use std::process::{Command, Stdio};
+    const LIMIT: u64 = 130_000_000;
+    let folder = folder();
+    for workers in [1, 2] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_isvd-dist"));
+        command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["--config=ppi", "--set=dataset=rmat-15", "--set=embedding.rank=128", "--no-report"]);
+        command.args(["--set=embedding.iterations=2", &format!("--memory={LIMIT}"), &format!("--workers={workers}")]);
+        let mut run = command.spawn().unwrap();
+        let mut peak = 0;
+        let status = loop {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", run.id())).unwrap_or_default();
+            let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB"));
+            peak = peak.max(anonymous.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) * 1024);
+            match run.try_wait().unwrap() {
+                Some(status) => break status,
+                None => std::thread::sleep(std::time::Duration::from_millis(2)),
+            }
+        };
+        assert!(status.success() && peak > LIMIT / 4 && peak <= LIMIT, "{workers} workers: {peak} bytes, {status}");
+    }
+}
+
 #[test]
 fn nonsense_is_refused() {
     let folder = folder();

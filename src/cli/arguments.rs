@@ -110,7 +110,7 @@ impl Arguments {
 /// What to compute, and on which data.
 #[derive(Debug, Clone, Args)]
 pub struct What {
-    /// The experiment: a shipped config by name, or your own TOML file by path
+    /// The experiment: a shipped config by name (ddi, or ddi.toml where there is no such file), or your own TOML file by path
     #[arg(long, value_name = "NAME|PATH", default_value = shipped::DEFAULT)]
     pub config: PathBuf,
 

@@ -5,6 +5,9 @@ use std::fs;
 use crate::dataset::Budget;
 use crate::report::memory::bytes_of;
 
+/// The program itself, its threads and their stacks.
+pub(super) const PROGRAM_BYTES: u64 = 9 << 20;
+
 /// Reads an amount such as `16GB`, `512MiB` or `1.5e9`.
 pub(super) fn parse(text: &str) -> Result<u64, String> {
     let number_ends = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());

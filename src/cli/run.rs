@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::cluster::{in_company, state_data};
 use super::error::note;
 use super::explain::planned;
+use super::memory::PROGRAM_BYTES;
 use super::nodes::NodeData;
 use super::report::{self, Known};
 use super::{Error, Format, Request, links, nodes, signals};
@@ -61,7 +62,7 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     release_unused();
     tracing::info!(dataset = dataset.name, nodes, edges, seconds, "loaded");
     state_data(&request.cluster, &dataset);
-    let request = &request.beside(dataset.bytes()).with_keeper(&dataset, interrupt)?;
+    let request = &request.beside(PROGRAM_BYTES + dataset.bytes()).with_keeper(&dataset, interrupt)?;
     match &experiment.nodes {
         None => {
             let order = renumber(experiment, &mut dataset)?;

@@ -312,6 +312,8 @@ impl<'a> Session<'a> {
     /// The whole panel, handed out on the first worker of each process; `None` on the others.
     pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
         let whole = self.gathered(x)?;
+        // Panels are collected when the steps that made them are over: what was kept for those would only add to the peak.
+        self.context.pool.borrow_mut().free_idle();
         if !self.context.is_first {
             return Ok(None);
         }

@@ -123,6 +123,11 @@ impl Pool {
         Arc::try_unwrap(buffer).unwrap_or_else(|held| (*held).clone())
     }
 
+    /// Frees the buffers that nobody holds, before something large is allocated that does not come from here.
+    pub(super) fn free_idle(&mut self) {
+        self.lent.retain(|lent| !lent.is_idle());
+    }
+
     /// Notes that other workers of this process will read a lent buffer.
     pub(super) fn read_elsewhere(&mut self, buffer: &Arc<Buffer>) {
         if let Some(lent) = self.lent.iter_mut().rfind(|lent| Arc::ptr_eq(&lent.buffer, buffer)) {
@@ -162,6 +167,17 @@ mod tests {
         let lent = pool.lend(taken);
         assert_eq!(pool.reclaim(lent).as_ptr(), address);
         assert!(pool.lent.is_empty());
+    }
+
+    /// Catches panels of earlier steps that stay in memory while the vectors are copied out.
+    #[test]
+    fn idle_buffers_are_freed_and_held_ones_stay() {
+        let mut pool = Pool::default();
+        let [held, idle] = [pool.take(1000), pool.take(1000)];
+        let (held, idle) = (pool.lend(held), pool.lend(idle));
+        drop(idle);
+        pool.free_idle();
+        assert!(pool.lent.len() == 1 && Arc::ptr_eq(&pool.lent[0].buffer, &held));
     }
 
     /// Catches blocks of a basis that wait while the vectors made of them, twice as wide, are multiplied.

@@ -107,8 +107,8 @@ fn chain_combinations(program: &mut Program) -> Vec<Value> {
         match rest.as_slice() {
             [term] if term.is_plain() => {
                 replaced[combination + 1] = term.value;
-                // Whoever read the combination now reads the value, beside those who did so before.
-                readers[term.value.0] += readers[combination + 1] - 1;
+                // Whoever read the combination now reads the value; the combination itself does not.
+                readers[term.value.0] = readers[term.value.0] + readers[combination + 1] - 1;
             }
             _ => program.steps[combination].action = Action::Combine { terms: rest, like },
         }

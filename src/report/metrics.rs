@@ -480,7 +480,8 @@ mod tests {
             "processes": 1, "seed": 1,
             "stages": [{
                 "name": "embedding", "seconds": 1.5, "valid": {"auc": 0.75, "ap": 0.5}, "test": {"auc": 0.875, "ap": 0.5},
-                "rank": 32, "operator_columns": 600, "max_relative_residual": 0.003, "iterations": 10,
+                "rank": 32, "operator_columns": 600, "max_relative_residual": 0.003,
+                "completeness": "not checked", "iterations": 10,
             }],
             "seconds": {"load": 0.25, "train": 1.5, "evaluate": 0.125, "total": 1.875},
             "peak_memory_bytes": null,

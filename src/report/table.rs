@@ -208,6 +208,7 @@ workers         2
 rank            32
 iterations      10, 600 columns
 worst residual  3.00e-3 of its σ
+completeness    not checked
 
 embedding          valid     test
 auc               0.7500   0.8750

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::certificate::Certificate;
+use super::completeness::CompletenessCheck;
 use super::keep::{Keep, Kept};
 use super::options::{Options, SvdError};
 #[cfg(doc)]
@@ -218,7 +219,8 @@ fn spectrum_of(
     let roots: Vec<f64> = values.iter().take_while(is_real).map(|value| value.sqrt()).collect();
     let Kept { count: kept, energy, .. } = keep.count(&roots, Some(trace));
     let relative = residuals.iter().zip(values).take(kept).map(|(residual, value)| (residual + rounding) / value);
-    let certificate = Certificate { relative_residuals: relative.collect(), ..Certificate::default() };
+    let completeness = Some(CompletenessCheck::EXHAUSTIVE);
+    let certificate = Certificate { relative_residuals: relative.collect(), completeness, ..Certificate::default() };
     let exact: Vec<f64> = vectors.chunks_exact(rank).flat_map(|row| &row[..kept]).copied().collect();
     let vectors = Dense::new(order, kept, exact.iter().map(|&part| part as f32).collect()).unwrap_or_default();
     Ok(Spectrum { singular_values: roots[..kept].to_vec(), vectors, exact, certificate, energy })

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::subjects::Subject;
 use crate::cli::Error;
+use crate::cli::memory::PROGRAM_BYTES;
 use crate::engine::{Cluster, Measured, analyze, with_formed};
 use crate::matrix::{Dense, Matrix};
 use crate::plan::cost::Machine;
@@ -13,8 +14,6 @@ use crate::report::explain::{Alternative, FormedPart, MemoryPlan, SidePlan, Stag
 use crate::report::memory;
 use crate::svd::Prepared;
 
-/// The program itself, its threads and their stacks.
-const PROGRAM_BYTES: u64 = 9 << 20;
 /// Products that are measured.
 const ROUNDS: usize = 5;
 /// What takes more products than this when written out is not written out to be counted.

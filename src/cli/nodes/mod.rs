@@ -137,7 +137,12 @@ impl Runner<'_> {
             let reduced = reduce(&features, options, cluster, self.request.watch(bar.callback())).map_err(failed)?;
             bar.done("");
             let (rank, residuals) = (reduced.reduction.directions.columns(), &reduced.relative_residuals);
-            let decomposition = Decomposition::new(rank, residuals, reduced.iterations, reduced.operator_columns);
+            let found = Decomposition::new(rank, residuals, reduced.iterations, reduced.operator_columns);
+            // The Gram matrix gives all components at once; those of next to no variance have large
+            // relative residuals, which no iteration would improve.
+            let is_iterated = reduced.iterations > 0;
+            let asked = if is_iterated { found.asked(options) } else { found };
+            let decomposition = Decomposition { rank_asked: None, completeness: reduced.completeness, ..asked };
             let seconds = start.elapsed().as_secs_f64();
             let details = StageDetails {
                 singular_values: reduced.singular_values,
@@ -145,7 +150,7 @@ impl Runner<'_> {
                 convergence: reduced.looks,
                 ..StageDetails::default()
             };
-            let (decomposition, peak_memory_bytes) = (Some(decomposition.asked(options)), peak_bytes());
+            let (decomposition, peak_memory_bytes) = (Some(decomposition), peak_bytes());
             self.stages.push(Stage { decomposition, peak_memory_bytes, details, ..Stage::new(FEATURES, seconds) });
             (model.reduction, model.recipe.reduced) = (Some(reduced.reduction), true);
         }
@@ -181,6 +186,7 @@ impl Runner<'_> {
             singular_values,
             relative_residuals,
             looks,
+            completeness,
             iterations,
             operator_columns,
             normal_residual,
@@ -189,6 +195,7 @@ impl Runner<'_> {
         let found = Decomposition {
             rank_asked: options.rank,
             normal_residual: Some(normal_residual),
+            completeness,
             ..found.asked(&options.svd)
         };
         model.weights = Weights::Linear(weights);

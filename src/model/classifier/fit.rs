@@ -10,7 +10,7 @@ use crate::engine::checkpoint::Answer;
 use crate::engine::{Cluster, Watch, run, with_formed};
 use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix, MatrixError};
-use crate::svd::{self, Look, Method, Prepared, Progress, solve_on};
+use crate::svd::{self, CompletenessCheck, Look, Method, Prepared, Progress, solve_on};
 
 /// The weights of a linear classifier, and how far to trust them.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,8 @@ pub struct Fitted {
     pub normal_residual: f64,
     /// What was found on the way to them.
     pub looks: Vec<Look>,
+    /// The check that no larger singular value is missing; `None` where it was not made.
+    pub completeness: Option<CompletenessCheck>,
     /// How many iterations were made; none where the Gram matrix was decomposed.
     pub iterations: usize,
     /// How many columns were multiplied by M or its transpose.
@@ -145,6 +147,7 @@ pub fn fit(
                 relative_residuals: solution.certificate.relative_residuals,
                 normal_residual: solution.normal_residual,
                 looks: solution.certificate.looks,
+                completeness: solution.certificate.completeness,
                 iterations: solution.iterations,
                 operator_columns: solution.operator_columns,
             })
@@ -159,6 +162,7 @@ pub struct FittedNumbers {
     relative_residuals: Vec<f64>,
     normal_residual: f64,
     looks: Vec<Look>,
+    completeness: Option<CompletenessCheck>,
     iterations: usize,
     operator_columns: usize,
 }
@@ -172,6 +176,7 @@ impl Answer for Fitted {
             relative_residuals: self.relative_residuals.clone(),
             normal_residual: self.normal_residual,
             looks: self.looks.clone(),
+            completeness: self.completeness,
             iterations: self.iterations,
             operator_columns: self.operator_columns,
         }
@@ -183,16 +188,15 @@ impl Answer for Fitted {
 
     fn from_parts(numbers: FittedNumbers, panels: Vec<Dense>) -> Option<Self> {
         let [weights] = <[Dense; 1]>::try_from(panels).ok()?;
-        let FittedNumbers { singular_values, relative_residuals, normal_residual, looks, iterations, operator_columns } =
-            numbers;
         Some(Self {
             weights: Arc::new(weights),
-            singular_values,
-            relative_residuals,
-            normal_residual,
-            looks,
-            iterations,
-            operator_columns,
+            singular_values: numbers.singular_values,
+            relative_residuals: numbers.relative_residuals,
+            normal_residual: numbers.normal_residual,
+            looks: numbers.looks,
+            completeness: numbers.completeness,
+            iterations: numbers.iterations,
+            operator_columns: numbers.operator_columns,
         })
     }
 }
