@@ -27,6 +27,7 @@ use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
 use crate::kernel::{self, columns, gemm, gram, random, small};
 use crate::matrix::Dense;
+use crate::plan::count::panel_bytes;
 use crate::plan::{Layouts, Program, Value};
 
 /// How long a worker sleeps before it looks whether it was asked to stop.
@@ -50,11 +51,20 @@ pub struct Session<'a> {
     was_stopped: bool,
     /// Whether every worker of the process has a core to itself.
     is_unshared: bool,
+    /// Workers of the process.
+    workers: usize,
+    /// The most bytes that the process may hold, if there is a limit and no other process that might have another one.
+    memory: Option<u64>,
     /// Epochs of all dataflows together that this worker has entered.
     turns: u64,
     /// The agreement on the last turn, which nobody has waited for yet.
     unconfirmed: Option<Awaited>,
 }
+
+/// The part of the memory that copies of a panel may take: one in so many.
+const COPIES: u64 = 8;
+/// Columns of a panel at a time where they would take more.
+const NARROW: usize = 16;
 
 /// A program, and the dataflow that runs it, once there was use for it.
 struct Planned {
@@ -102,6 +112,8 @@ impl<'a> Session<'a> {
             stop,
             was_stopped: false,
             is_unshared: cluster.workers <= kernel::cores(),
+            workers: cluster.workers,
+            memory: cluster.memory.filter(|_| cluster.mesh.is_none()),
             turns: 0,
             unconfirmed: None,
         }
@@ -311,17 +323,41 @@ impl<'a> Session<'a> {
 
     /// The whole panel, handed out on the first worker of each process; `None` on the others.
     pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
-        let whole = self.gathered(x)?;
+        let (rows, columns) = (x.total_rows(), x.cols());
+        let at_a_time = self.columns_at_a_time(rows, columns);
         // Panels are collected when the steps that made them are over: what was kept for those would only add to the peak.
         self.context.pool.borrow_mut().free_idle();
+        let length = if self.context.is_first { rows * columns } else { 0 };
+        let mut data = Vec::with_capacity(length);
+        advise_huge_pages(&data);
+        if at_a_time >= columns {
+            let whole = self.gathered(x)?;
+            if self.context.is_first {
+                whole.rows_in_order().for_each(|row| data.extend_from_slice(row));
+            }
+        } else {
+            data.resize(length, 0.0);
+            for first in (0..columns).step_by(at_a_time) {
+                let part = first..columns.min(first + at_a_time);
+                let narrow = self.columns(x, part.clone())?;
+                let whole = self.gathered(&narrow)?;
+                let to = data.chunks_exact_mut(columns);
+                whole.rows_in_order().zip(to).for_each(|(row, to)| to[part.clone()].copy_from_slice(row));
+            }
+        }
         if !self.context.is_first {
             return Ok(None);
         }
-        let mut data = Vec::with_capacity(whole.total_rows * whole.cols);
-        advise_huge_pages(&data);
-        whole.rows_in_order().for_each(|row| data.extend_from_slice(row));
-        let dense = Dense::new(whole.total_rows, whole.cols, data);
+        let dense = Dense::new(rows, columns, data);
         dense.map(Some).map_err(|_| self.nothing_came("a panel"))
+    }
+
+    /// How many columns of a panel every worker may put together at a time: all, unless the copies of all workers were a good
+    /// part of the memory there is. Results do not depend on it.
+    pub fn columns_at_a_time(&self, rows: usize, columns: usize) -> usize {
+        let copies = self.workers as u64 * panel_bytes(rows, columns);
+        let is_tight = self.workers > 1 && self.memory.is_some_and(|memory| copies > memory / COPIES);
+        if is_tight { columns.min(NARROW) } else { columns }
     }
 
     /// The whole panel, in blocks, on every worker.

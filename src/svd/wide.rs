@@ -19,7 +19,9 @@ pub(super) fn columns_at_a_time(rows: usize, columns: usize) -> usize {
 
 /// Multiplies a panel by the matrix of a program, a few columns at a time where it is large.
 pub(super) fn multiply_wide(session: &mut Session<'_>, program: usize, panel: &Shard) -> Result<Shard, SvdError> {
-    multiply_in_parts(session, program, panel, columns_at_a_time(panel.total_rows(), panel.cols()))
+    let (rows, columns) = (panel.total_rows(), panel.cols());
+    let at_a_time = columns_at_a_time(rows, columns).min(session.columns_at_a_time(rows, columns));
+    multiply_in_parts(session, program, panel, at_a_time)
 }
 
 fn multiply_in_parts(
