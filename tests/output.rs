@@ -155,3 +155,114 @@ fn rows_are_in_the_order_of_the_data_however_nodes_were_numbered() {
         assert!(cosine > 0.999, "{cosine}");
     }
 }
+
+/// Every file of a result, by name.
+fn result_files(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+    let shown = names(folder).into_iter().filter(|name| !name.starts_with('.'));
+    shown
+        .filter_map(|name| Some((fs::read(folder.join(&name)).ok()?, name)))
+        .map(|(bytes, name)| (name, bytes))
+        .collect()
+}
+
+/// The vectors and ids: what a run gives again, bit for bit.
+fn vectors_in(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+    let is_stable = |name: &str| name.ends_with(".npy") || name == "ids.txt";
+    result_files(folder).into_iter().filter(|(name, _)| is_stable(name)).collect()
+}
+
+/// Catches a result that is replaced file by file: the program is killed at every call that changes names in a folder, and the
+/// result in it must be the old one or the new one, as other programs and `isvd-dist` itself read it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_killed_while_it_replaces_a_result_leaves_the_old_or_the_new_one() {
+    const CALLS: &str = "rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir";
+    if !std::process::Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success()) {
+        println!("strace is not there: skipped");
+        return;
+    }
+    let folder = folder();
+    assert_done(&small(folder.path(), &["--out=old", "--seed=1"]));
+    assert_done(&small(folder.path(), &["--out=new", "--seed=2", "--no-report"]));
+    let [old, new] = ["old", "new"].map(|name| vectors_in(&folder.path().join(name)));
+    assert!(old != new);
+    let results = folder.path().join("results");
+    let (mut kept, mut replaced) = (0, 0);
+    for moment in 1.. {
+        let _ = fs::remove_dir_all(&results);
+        assert_done(&small(folder.path(), &["--out=results", "--seed=1"]));
+        fs::create_dir(results.join("mine")).unwrap();
+        fs::write(results.join("mine/notes.txt"), "mine").unwrap();
+        let status = std::process::Command::new("strace")
+            .current_dir(folder.path())
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={CALLS}")])
+            .args(["-e", &format!("inject={CALLS}:signal=SIGKILL:when={moment}")])
+            .arg(env!("CARGO_BIN_EXE_isvd-dist"))
+            .args(["--out=results", "--seed=2", "--no-report", "--quiet"])
+            .args(SMALL)
+            .output()
+            .unwrap()
+            .status;
+        let found = vectors_in(&results);
+        let metrics: Value = serde_json::from_slice(&fs::read(results.join("metrics.json")).unwrap_or_default())
+            .unwrap_or_else(|error| panic!("killed at call {moment}: metrics.json: {error}"));
+        let expected = if found == old { 1 } else { 2 };
+        assert!(found == old || found == new, "killed at call {moment}: {:?}", names(&results));
+        assert_eq!(metrics["seed"], expected, "killed at call {moment}");
+        assert_eq!(results.join("report.html").is_file(), expected == 1, "killed at call {moment}");
+        assert_done(&run(folder.path(), &["neighbors", "--model=results", "--node=n0", "--top=1"]));
+        *(if expected == 1 { &mut kept } else { &mut replaced }) += 1;
+        assert_eq!(fs::read_to_string(results.join("mine/notes.txt")).unwrap(), "mine");
+        // What is left of the dead run is in nobody's way, and gone after the next.
+        assert_done(&small(folder.path(), &["--out=results", "--seed=2", "--no-report"]));
+        assert!(vectors_in(&results) == new, "killed at call {moment}");
+        assert_eq!(names(&results).iter().filter(|name| name.starts_with('.')).count(), 0, "{:?}", names(&results));
+        if status.success() {
+            break;
+        }
+    }
+    assert!(kept > 3 && replaced > 3, "{kept} times the old and {replaced} times the new result");
+}
+
+/// Catches two runs that mix their files in one folder; and a dead run that blocks the next one.
+#[test]
+#[cfg(unix)]
+fn a_second_run_into_the_folder_of_a_running_one_is_refused() {
+    let folder = folder();
+    assert_done(&small(folder.path(), &["--out=results"]));
+    let before = result_files(&folder.path().join("results"));
+    struct Running(std::process::Child);
+    impl Drop for Running {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+    let first = std::process::Command::new(env!("CARGO_BIN_EXE_isvd-dist"))
+        .current_dir(folder.path())
+        .args(["--workers=1", "--out=results", "--quiet", "--checkpoint=0", "--set=embedding.rank=64"])
+        .args([
+            "--set=embedding.method=subspace",
+            "--set=embedding.tolerance=1e-9",
+            "--set=embedding.iterations=100000",
+        ])
+        .spawn()
+        .unwrap();
+    let mut first = Running(first);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !folder.path().join("results/checkpoint").exists() {
+        assert!(std::time::Instant::now() < deadline, "no checkpoint after a minute");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // Another name of the folder is the same folder.
+    std::os::unix::fs::symlink("results", folder.path().join("link")).unwrap();
+    for out in ["--out=results", "--out=link"] {
+        let process = format!("process {}", first.0.id());
+        assert_refused(&small(folder.path(), &[out, "--quiet"]), 1, &["another run", &process, "--out"]);
+    }
+    assert!(first.0.try_wait().unwrap().is_none(), "the first run goes on");
+    drop(first);
+    assert!(result_files(&folder.path().join("results")) == before);
+    let output = small(folder.path(), &["--out=results", "--seed=3"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}

@@ -73,8 +73,9 @@ pub(super) fn files(request: &Request, metrics: &Metrics, known: Known<'_>) -> V
     };
     let shown = Shown { name: request.experiment.name.clone(), metrics: metrics.clone(), details };
     let page = html::report(&shown);
+    let length = page.len();
     vec![
-        ResultFile::new(REPORT, move |file| file.write_all(page.as_bytes())),
+        ResultFile::new(REPORT, move |file| file.write_all(page.as_bytes())).of_bytes(length),
         ResultFile::new(DETAILS, move |mut file| {
             serde_json::to_writer(&mut file, &shown.details)?;
             writeln!(file)

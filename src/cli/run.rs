@@ -233,7 +233,8 @@ fn finish<'a>(
     if request.report {
         results.files.extend(report::files(request, metrics, known()));
     }
-    folder.write(results)?;
+    let make_room = |bytes| request.keeper.as_ref().is_some_and(|keeper| keeper.make_room(bytes));
+    folder.write(results, &make_room)?;
     if let Some(keeper) = &request.keeper {
         keeper.finish();
     }

@@ -255,6 +255,30 @@ impl Ids {
         }
     }
 
+    /// Forgets ids that came after the first `count`.
+    ///
+    /// ```
+    /// use isvd_dist::dataset::Ids;
+    /// let mut ids = Ids::counted(10, 3);
+    /// ids.grow("7");
+    /// ids.truncate(3);
+    /// assert_eq!((ids.row("7"), ids.grow("13")), (None, Some(3)));
+    /// ```
+    pub fn truncate(&mut self, count: usize) {
+        match &mut self.0 {
+            Kind::Counted { count: all, .. } => *all = count.min(*all),
+            Kind::Numbers(numbers) => numbers.truncate(count),
+            Kind::Names(names) => names.truncate(count),
+            Kind::Grown { base, more } => match count.checked_sub(base.len()) {
+                Some(rest) if rest > 0 => more.truncate(rest),
+                _ => {
+                    base.truncate(count);
+                    *self = std::mem::take(base);
+                }
+            },
+        }
+    }
+
     /// The first of consecutive numbers.
     pub(crate) fn first_of_counted(&self) -> Option<u64> {
         match self.0 {
@@ -357,6 +381,18 @@ impl Names {
         self.ends.push(self.text.len());
         self.table[place] = number + 1;
         Some(number)
+    }
+
+    fn truncate(&mut self, count: usize) {
+        if count < self.len() {
+            self.ends.truncate(count);
+            self.text.truncate(self.ends.last().copied().unwrap_or(0));
+            self.table.fill(0);
+            for number in 0..count {
+                let place = self.place(self.get(number));
+                self.table[place] = number as u32 + 1;
+            }
+        }
     }
 
     /// Where a name is, or would be.

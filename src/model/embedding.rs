@@ -120,6 +120,35 @@ pub enum ModelError {
     /// The edges could not be kept.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A residual is not a finite number, so nothing that was computed can be trusted.
+    #[error("the residual of singular triplet {triplet} is {residual}: the computation broke down")]
+    BrokenDown {
+        /// Which triplet, from 0.
+        triplet: usize,
+        /// Its residual.
+        residual: f64,
+    },
+    /// The weights of a node's edges add up to too much.
+    #[error("the weights of the edges of node {node} add up to {degree}: give them smaller weights")]
+    Degree {
+        /// The node: its row, or what the user calls it.
+        node: String,
+        /// Its degree.
+        degree: f32,
+    },
+}
+
+impl ModelError {
+    /// Whether the weights of the graph are the cause: with others it can be embedded.
+    pub fn is_of_numbers(&self) -> bool {
+        matches!(
+            self,
+            Self::Matrix(MatrixError::NotFinite { .. } | MatrixError::CoefficientNotFinite { .. })
+                | Self::Svd(SvdError::Engine(EngineError::NotFinite { .. }) | SvdError::NotOrthonormal { .. })
+                | Self::BrokenDown { .. }
+                | Self::Degree { .. }
+        )
+    }
 }
 
 /// Embeds the nodes of a graph.

@@ -38,7 +38,7 @@ pub enum By {
 pub struct Neighbour {
     /// Its row.
     pub row: u32,
-    /// How near, the more the nearer.
+    /// How near, the more the nearer; rounded after rows were put in order.
     pub score: f32,
 }
 
@@ -104,7 +104,7 @@ impl Neighbours {
     }
 
     /// The best of some rows for each question.
-    fn best(&self, questions: &[u32], rows: Range<usize>, top: usize, scratch: &mut Buffer) -> Vec<Vec<Neighbour>> {
+    fn best(&self, questions: &[u32], rows: Range<usize>, top: usize, scratch: &mut Buffer) -> Vec<Vec<Compared>> {
         let mut searches: Vec<Search> = questions.iter().map(|&row| self.search(row, top)).collect();
         let count = questions.len();
         let mut small = vec![0.0; self.depth * count];
@@ -159,14 +159,14 @@ impl Neighbours {
     }
 
     /// How near two rows are.
-    fn compare(&self, question: u32, norm: f64, row: u32) -> f32 {
+    fn compare(&self, question: u32, norm: f64, row: u32) -> f64 {
         let score = match self.by {
-            By::Score { is_directed } => self.vectors.score(question, row, is_directed),
+            By::Score { is_directed } => self.vectors.exact_score(question, row, is_directed),
             By::Cosine(side) => {
                 let (one, other) = (self.vectors.row(side, question as usize), self.vectors.row(side, row as usize));
                 let product: f64 = one.zip(other).map(|(a, b)| f64::from(a) * f64::from(b)).sum();
                 let lengths = norm * self.norms[row as usize];
-                if lengths > 0.0 { (product / lengths) as f32 } else { 0.0 }
+                if lengths > 0.0 { product / lengths } else { 0.0 }
             }
         };
         // No zero has a sign.
@@ -225,7 +225,7 @@ struct Search {
     /// Products below it need not be looked at.
     bound: f32,
     /// In order.
-    best: Vec<Neighbour>,
+    best: Vec<Compared>,
     waiting: Vec<u32>,
     room: usize,
 }
@@ -243,13 +243,13 @@ impl Search {
     /// Compares what waits in double precision, and keeps the best.
     fn settle(&mut self, all: &Neighbours) {
         let (question, norm) = (self.question, self.norm);
-        let compared = |row| Neighbour { row, score: all.compare(question, norm, row) };
+        let compared = |row| Compared { row, score: all.compare(question, norm, row) };
         self.best.extend(self.waiting.drain(..).map(compared));
         self.best.sort_unstable_by(nearest_first);
         self.best.truncate(self.top);
         if let Some(last) = self.best.last().filter(|_| self.best.len() == self.top) {
             // Rows come in their order, so one that is no better than the last does not replace it.
-            let product = if self.scale > 0.0 { f64::from(last.score) / self.scale } else { 0.0 };
+            let product = if self.scale > 0.0 { last.score / self.scale } else { 0.0 };
             self.bound = (product - all.rounding()) as f32;
             if self.scale == 0.0 || self.norm == 0.0 {
                 // Everything is zero.
@@ -258,23 +258,30 @@ impl Search {
         }
     }
 
-    fn finish(mut self, all: &Neighbours) -> Vec<Neighbour> {
+    fn finish(mut self, all: &Neighbours) -> Vec<Compared> {
         self.settle(all);
         self.best
     }
 }
 
-fn nearest_first(one: &Neighbour, other: &Neighbour) -> Ordering {
+/// A row that was compared in double precision.
+#[derive(Debug, Clone, Copy)]
+struct Compared {
+    row: u32,
+    score: f64,
+}
+
+fn nearest_first(one: &Compared, other: &Compared) -> Ordering {
     other.score.total_cmp(&one.score).then(one.row.cmp(&other.row))
 }
 
 /// The best of what was found among different rows.
-fn merge(parts: &[Vec<Vec<Neighbour>>], top: usize) -> Vec<Vec<Neighbour>> {
+fn merge(parts: &[Vec<Vec<Compared>>], top: usize) -> Vec<Vec<Neighbour>> {
     let of_question = |question: usize| {
-        let mut all: Vec<Neighbour> = parts.iter().flat_map(|part| part[question].iter().copied()).collect();
+        let mut all: Vec<Compared> = parts.iter().flat_map(|part| part[question].iter().copied()).collect();
         all.sort_unstable_by(nearest_first);
         all.truncate(top);
-        all
+        all.into_iter().map(|Compared { row, score }| Neighbour { row, score: score as f32 }).collect()
     };
     (0..parts.first().map_or(0, Vec::len)).map(of_question).collect()
 }

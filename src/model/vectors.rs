@@ -1,6 +1,5 @@
 //! The vectors of a finished embedding, and what they say of pairs.
 
-use super::embedding::{pair_score, products};
 use crate::matrix::Dense;
 
 /// Two vectors for every node, weights multiplied in: `left` for what leaves a node, `right` for what arrives.
@@ -63,10 +62,19 @@ impl Vectors {
 
     /// How likely an edge from i to j is; without directions, an edge between them.
     pub fn score(&self, i: u32, j: u32, is_directed: bool) -> f32 {
+        self.exact_score(i, j, is_directed) as f32
+    }
+
+    /// The same in double precision.
+    pub fn exact_score(&self, i: u32, j: u32, is_directed: bool) -> f64 {
         let one_way = |i: u32, j: u32| {
-            products(self.left.row(i as usize), self.right.row(j as usize)).map(f64::from).sum::<f64>()
+            let terms = self.left.row(i as usize).iter().zip(self.right.row(j as usize));
+            terms.map(|(&left, &right)| f64::from(left) * f64::from(right)).sum::<f64>()
         };
-        pair_score(i, j, is_directed, one_way)
+        match is_directed {
+            true => one_way(i, j),
+            false => (one_way(i, j) + one_way(j, i)) / 2.0,
+        }
     }
 
     fn parts(&self, side: Side) -> Vec<&Dense> {

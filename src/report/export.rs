@@ -3,9 +3,12 @@
 //! | format | what it holds |
 //! |---|---|
 //! | [`Format::Npy`] | one array, a row a node; the ids stand beside it, one a line |
-//! | [`Format::Npz`] | the arrays `left` and `right`, as far as they are wanted, and `ids` |
+//! | [`Format::Npz`] | the arrays `left` and `right`, as far as they are wanted, and `ids`, or `ids_utf8` and `ids_offsets` |
 //! | [`Format::Csv`], [`Format::Tsv`], [`Format::Parquet`] | a table: `id`, then `left_0`, `left_1`, …, `right_0`, … |
 //! | [`Format::Word2vec`] | the text form of word2vec: the sizes, then an id and its vector a line |
+//!
+//! An array of text is as wide as its longest element. Where that would make it far longer than the ids are, they are their bytes one
+//! after the other, `ids_utf8`, and where each begins and the last ends, `ids_offsets`.
 //!
 //! Ids are numbers in arrays and Parquet files if all of them are (as far as 63 bits go), else text. Tables put ids in quotes
 //! where they need them. A word of word2vec has no blanks, so every blank in an id becomes `_`.

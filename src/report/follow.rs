@@ -80,6 +80,9 @@ pub struct FollowFigures {
     pub batches: u64,
     /// The batch after which the embedding beside this was found; 0 is the graph that the stream begins with.
     pub embedded_batch: u64,
+    /// Whether the vectors beside this are turned onto those before them: U√S·Q and V√S·Q with an orthogonal Q.
+    #[serde(default)]
+    pub aligned: bool,
     /// The latest time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,

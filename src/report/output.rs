@@ -1,20 +1,29 @@
-//! The files of a run, each written whole or not at all.
+//! The files of a run, replaced all at once.
 //!
-//! Every file is first written to a temporary one in the same folder and brought to the disk; only when all of them are
-//! there do they take their names, `metrics.json` last. A full disk therefore leaves an earlier result as it was, and a
-//! `metrics.json` means that the files beside it are those of the same run.
+//! The files of a result are written into a folder within the one they are for and brought to the disk; only when all of them are there
+//! do they replace those of an earlier result, in one step ([`swap`]). A full disk or a killed run therefore leaves the earlier
+//! result as it was. While a run has a folder no other run may write into it ([`lock`]).
 
+mod lock;
+mod room;
 mod single;
+mod swap;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use npyz::WriterBuilder;
 use tempfile::NamedTempFile;
 
+pub use room::MakeRoom;
 pub use single::{FileWriter, SingleFile};
+
+use lock::FolderLock;
+use room::RoomWriter;
+use swap::{NEW, Swap, settle, synchronize};
 
 use super::metrics::Metrics;
 use super::saved;
@@ -48,6 +57,18 @@ pub enum OutputError {
         /// What the system said.
         source: io::Error,
     },
+    /// Another run writes there.
+    #[error(
+        "another run{} writes into the folder {}: wait for its end, or choose another folder with --out",
+        process.map(|process| format!(", process {process},")).unwrap_or_default(),
+        path.display()
+    )]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+        /// The id of its process, as far as it is known.
+        process: Option<u32>,
+    },
     /// A folder has the name of a result.
     #[error("{} is a folder, and a result must have that name: choose another place with --out", path.display())]
     Occupied {
@@ -68,10 +89,10 @@ pub enum OutputError {
         /// What the system said.
         source: io::Error,
     },
-    /// All files were written, but one could not take its name.
-    #[error("cannot put {} in place: the results in that folder are incomplete", path.display())]
+    /// All files were written, but could not take their names.
+    #[error("cannot put the results in place in {}: an earlier result may still be there", path.display())]
     Place {
-        /// The file.
+        /// The folder or file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -91,6 +112,8 @@ pub struct Results<'a> {
 /// A file of a run, not yet written.
 pub struct ResultFile<'a> {
     name: &'static str,
+    /// About how long it is, if that is known.
+    bytes: u64,
     write: WriteContent<'a>,
 }
 
@@ -99,13 +122,18 @@ type WriteContent<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>;
 impl<'a> ResultFile<'a> {
     /// A file with the content that `write` writes.
     pub fn new(name: &'static str, write: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'a) -> Self {
-        Self { name, write: Box::new(write) }
+        Self { name, bytes: 0, write: Box::new(write) }
+    }
+
+    /// The same, known to be of about this length.
+    pub fn of_bytes(self, bytes: usize) -> Self {
+        Self { bytes: bytes as u64, ..self }
     }
 
     /// A NumPy array.
     pub fn array<T: npyz::AutoSerialize + Copy>(name: &'static str, shape: &[usize], values: &'a [T]) -> Self {
         let shape = shape.to_vec();
-        Self::new(name, move |mut file| write_array(&mut file, &shape, values))
+        Self::new(name, move |mut file| write_array(&mut file, &shape, values)).of_bytes(size_of_val(values))
     }
 
     /// The files of an embedding.
@@ -118,36 +146,51 @@ impl<'a> ResultFile<'a> {
     }
 }
 
-/// A folder that was found to take files.
+/// A folder that was found to take files. While there is one for results, no other run may write there.
 #[derive(Debug, Clone)]
-pub struct Folder(PathBuf);
+pub struct Folder {
+    path: PathBuf,
+    /// Held by all clones.
+    _lock: Option<Arc<FolderLock>>,
+}
 
 impl Folder {
-    /// Makes the folder if need be and tries to write there, so that a run fails before it computes rather than after.
+    /// Makes the folder of a run if need be, locks it and tries to write there, so that a run fails before it computes rather than
+    /// after. What a killed run left is cleared away.
     pub fn prepare(path: &Path) -> Result<Self, OutputError> {
         let refused = |source| OutputError::Folder { path: path.to_owned(), source };
         fs::create_dir_all(path).map_err(refused)?;
+        let lock = FolderLock::take(path)?.map(Arc::new);
         temporary(path).and_then(NamedTempFile::close).map_err(refused)?;
         remove_leftovers(path);
+        settle(path, &all_names(), &mut || ()).map_err(refused)?;
         for name in known_names() {
             let path = path.join(name);
             if path.is_dir() {
                 return Err(OutputError::Occupied { path });
             }
         }
-        Ok(Self(path.to_owned()))
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Makes a folder if need be for single files, which others may write there, too.
+    pub fn shared(path: &Path) -> Result<Self, OutputError> {
+        let refused = |source| OutputError::Folder { path: path.to_owned(), source };
+        fs::create_dir_all(path).map_err(refused)?;
+        temporary(path).and_then(NamedTempFile::close).map_err(refused)?;
+        Ok(Self { path: path.to_owned(), _lock: None })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
-    /// Writes files that have no figures beside them.
+    /// Writes files that have no figures beside them; other files stay.
     pub fn write_files(&self, files: Vec<ResultFile<'_>>) -> Result<(), OutputError> {
-        let staged = files.into_iter().map(|file| self.stage(file.name, |mut writer| (file.write)(&mut writer)));
-        staged.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(Staged::place)?;
-        self.synchronize()
+        let names: Vec<&OsStr> = files.iter().map(|file| OsStr::new(file.name)).collect();
+        self.stage_all(files, &room::none)?;
+        self.swap(&names, &names, &mut || ())
     }
 
     /// Writes one file under any name.
@@ -160,23 +203,61 @@ impl Folder {
         self.synchronize()
     }
 
-    /// Writes every file of a run.
-    pub fn write(&self, results: Results<'_>) -> Result<(), OutputError> {
-        let Results { metrics, ids, files } = results;
-        let mut staged = Vec::with_capacity(files.len() + 2);
-        for file in files {
-            staged.push(self.stage(file.name, |mut writer| (file.write)(&mut writer))?);
-        }
+    /// Writes every file of a run, in place of all of an earlier one. On a full disk `make_room` is asked for room.
+    pub fn write(&self, results: Results<'_>, make_room: &MakeRoom<'_>) -> Result<(), OutputError> {
+        self.write_in_steps(results, make_room, &mut || ())
+    }
+
+    fn write_in_steps(
+        &self,
+        results: Results<'_>,
+        make_room: &MakeRoom<'_>,
+        step: swap::Step<'_>,
+    ) -> Result<(), OutputError> {
+        let Results { metrics, ids, mut files } = results;
         if let Some(ids) = ids {
-            staged.push(self.stage(IDS, |file| ids.write(file))?);
+            files.push(ResultFile::new(IDS, |mut file| ids.write(&mut file)));
         }
-        staged.push(self.stage(METRICS, |file| file.write_all(metrics.to_json()?.as_bytes()))?);
-        self.remove_earlier_metrics()?;
-        self.remove_others(&staged)?;
-        for staged in staged {
-            staged.place()?;
+        // The last to be put in place, where that is done one by one.
+        files.push(ResultFile::new(METRICS, |file| file.write_all(metrics.to_json()?.as_bytes())));
+        let names: Vec<&OsStr> = files.iter().map(|file| OsStr::new(file.name)).collect();
+        self.stage_all(files, make_room)?;
+        self.swap(&names, &all_names(), step)
+    }
+
+    /// Brings all files to the disk, under a folder of their own.
+    fn stage_all(&self, files: Vec<ResultFile<'_>>, make_room: &MakeRoom<'_>) -> Result<(), OutputError> {
+        let folder = self.path.join(NEW);
+        let mut to_come: u64 = files.iter().map(|file| file.bytes).sum();
+        let made = match fs::create_dir(&folder) {
+            // Of a result that could not be written.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_dir_all(&folder).and_then(|()| fs::create_dir(&folder))
+            }
+            made => made,
+        };
+        made.map_err(|source| OutputError::Folder { path: self.path.clone(), source })?;
+        for ResultFile { name, bytes, write } in files {
+            let written = File::create(folder.join(name)).and_then(|file| {
+                let mut writer = BufWriter::new(RoomWriter::new(&file, to_come, make_room));
+                write(&mut writer)?;
+                writer.flush()?;
+                drop(writer);
+                file.sync_all()
+            });
+            to_come -= bytes;
+            if let Err(source) = written {
+                // It would only take room that is missing.
+                let _ = fs::remove_dir_all(&folder);
+                return Err(OutputError::File { path: self.path.join(name), source });
+            }
         }
-        self.synchronize()
+        Ok(())
+    }
+
+    fn swap(&self, new: &[&OsStr], old: &[&OsStr], step: swap::Step<'_>) -> Result<(), OutputError> {
+        let swap = Swap { folder: &self.path, new, old };
+        swap.run(step).map_err(|source| OutputError::Place { path: self.path.clone(), source })
     }
 
     fn stage(
@@ -184,8 +265,8 @@ impl Folder {
         name: impl AsRef<OsStr>,
         write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
     ) -> Result<Staged, OutputError> {
-        let path = self.0.join(name.as_ref());
-        let written = temporary(&self.0).and_then(|temporary| {
+        let path = self.path.join(name.as_ref());
+        let written = temporary(&self.path).and_then(|temporary| {
             let mut writer = BufWriter::new(temporary.as_file());
             write(&mut writer)?;
             writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
@@ -197,28 +278,8 @@ impl Folder {
         }
     }
 
-    /// Files of an earlier run that this one does not replace must not be taken for its own.
-    fn remove_others(&self, staged: &[Staged]) -> Result<(), OutputError> {
-        for path in known_names().map(|name| self.0.join(name)) {
-            if !staged.iter().any(|staged| staged.path == path) {
-                remove_if_there(&path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// While the other files change, figures of an earlier run must not stand beside them.
-    fn remove_earlier_metrics(&self) -> Result<(), OutputError> {
-        remove_if_there(&self.0.join(METRICS))
-    }
-
-    /// Brings the new names to the disk as well. Not every system can open a folder.
     fn synchronize(&self) -> Result<(), OutputError> {
-        if cfg!(unix) {
-            let synchronized = File::open(&self.0).and_then(|folder| folder.sync_all());
-            synchronized.map_err(|source| OutputError::Place { path: self.0.clone(), source })?;
-        }
-        Ok(())
+        synchronize(&self.path).map_err(|source| OutputError::Place { path: self.path.clone(), source })
     }
 }
 
@@ -229,7 +290,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), OutputError> {
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|source| OutputError::Folder { path: folder.to_owned(), source })?;
-    let folder = Folder(folder.to_owned());
+    let folder = Folder { path: folder.to_owned(), _lock: None };
     folder.stage(name, |file| file.write_all(text.as_bytes()))?.place()?;
     folder.synchronize()
 }
@@ -239,13 +300,8 @@ fn known_names() -> impl Iterator<Item = &'static str> {
     [METRICS, LEFT, RIGHT, SINGULAR_VALUES, IDS, REPORT, DETAILS].into_iter().chain(saved::FILES.iter().copied())
 }
 
-fn remove_if_there(path: &Path) -> Result<(), OutputError> {
-    match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(OutputError::File { path: path.to_owned(), source })
-        }
-        _ => Ok(()),
-    }
+fn all_names() -> Vec<&'static OsStr> {
+    known_names().map(OsStr::new).collect()
 }
 
 /// A file that is whole and on the disk, but has no name yet.

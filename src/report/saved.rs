@@ -13,7 +13,7 @@ use std::sync::Arc;
 use npyz::NpyFile;
 use serde::{Deserialize, Serialize};
 
-use super::output::{LEFT, RIGHT, ResultFile};
+use super::output::{LEFT, METRICS, RIGHT, ResultFile};
 use super::table::quoted;
 use crate::config::{MOST_PASSES, MOST_STEPS};
 use crate::dataset::{Ids, RepeatedId};
@@ -301,6 +301,10 @@ impl SavedModel {
 
     /// Reads the model in a folder.
     pub fn load(folder: &Path) -> Result<Self, SavedError> {
+        of_one_run(folder, || Self::load_once(folder))
+    }
+
+    fn load_once(folder: &Path) -> Result<Self, SavedError> {
         let recipe = Recipe::load(folder)?;
         let embedding = match recipe.embedding {
             false => None,
@@ -331,6 +335,30 @@ impl SavedModel {
         };
         Ok(Self { recipe, reduction, embedding, weights })
     }
+}
+
+/// How often a result is read that is replaced meanwhile.
+const READS: usize = 10;
+
+/// Reads several files of a folder, again if another run replaced them meanwhile: what is read is of one run.
+pub(super) fn of_one_run<T, E>(folder: &Path, read: impl Fn() -> Result<T, E>) -> Result<T, E> {
+    // All files are replaced in one step, so this one tells of all.
+    let version = || {
+        let found = fs::metadata(folder.join(METRICS)).ok()?;
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(&found);
+        #[cfg(not(unix))]
+        let number = 0;
+        Some((number, found.len(), found.modified().ok()))
+    };
+    for _ in 1..READS {
+        let before = version();
+        let result = read();
+        if version() == before {
+            return result;
+        }
+    }
+    read()
 }
 
 /// What a model says of every node, as files.

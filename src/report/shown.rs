@@ -9,7 +9,7 @@ use npyz::NpyFile;
 use super::details::{Details, Mapped, NodeMap, StageDetails, VERSION, log_odds};
 use super::metrics::Metrics;
 use super::output::{DETAILS, IDS, LEFT, METRICS, SINGULAR_VALUES};
-use super::saved::{PROBABILITIES, SavedError, read_array};
+use super::saved::{PROBABILITIES, SavedError, of_one_run, read_array};
 use crate::dataset::Ids;
 
 /// A run to show.
@@ -76,6 +76,10 @@ impl Shown {
     /// Reads the run in a folder. What a run without a report did not write is found again from its arrays, as far as they
     /// tell it.
     pub fn load(folder: &Path) -> Result<Self, ShownError> {
+        of_one_run(folder, || Self::load_once(folder))
+    }
+
+    fn load_once(folder: &Path) -> Result<Self, ShownError> {
         let path = folder.join(METRICS);
         if !path.is_file() {
             return Err(ShownError::NoRun { path: folder.to_owned() });

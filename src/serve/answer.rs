@@ -68,6 +68,20 @@ impl Answer {
         Self::error(StatusCode::METHOD_NOT_ALLOWED, format!("ask by {}", methods(endpoint)))
     }
 
+    /// The answer as it is sent to a client that is let go after it.
+    pub fn into_last_bytes(self) -> Vec<u8> {
+        let body = self.body.clone();
+        let (head, _) = self.into_response().into_parts();
+        let mut bytes =
+            format!("HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: {}\r\n", head.status, body.len()).into_bytes();
+        for (name, value) in &head.headers {
+            bytes.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&body);
+        bytes
+    }
+
     pub fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(self.body));
         *response.status_mut() = self.status;

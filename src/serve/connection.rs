@@ -20,10 +20,11 @@ use tokio::time::{sleep, timeout};
 use super::answer::Answer;
 use super::api::{self, Question};
 use super::counters::Endpoint;
+use super::worded::Worded;
 use super::{Limits, State};
 
 /// Bytes of the lines before a body.
-const HEAD_BYTES: usize = 32 << 10;
+pub(super) const HEAD_BYTES: usize = 32 << 10;
 /// A connection is used for so many times the time of a question at most; then the client may come again.
 const QUESTIONS_A_CONNECTION: u32 = 60;
 /// After an error of the system, such as too many open files, nobody is let in for so long.
@@ -83,7 +84,7 @@ async fn attend(state: &Arc<State>, client: TcpStream, limits: Limits, guarded: 
         .timer(TokioTimer::new())
         .header_read_timeout(limits.timeout)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(client), service_fn(answer));
+        .serve_connection(Worded::new(TokioIo::new(client)), service_fn(answer));
     let mut connection = pin!(connection);
     tokio::select! {
         // What a client does wrong it hears as far as it listens.

@@ -11,6 +11,7 @@ mod connection;
 mod counters;
 mod query;
 mod state;
+mod worded;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -67,21 +67,33 @@ fn assert_goes_on(folder: &Path, workers: usize, arguments: &[&str], expected: &
     assert_same_results(expected, &results_of(folder), what);
 }
 
-/// A disk that is full in the middle: the checkpoint before stays, and the run goes on.
+/// A run whose checkpoints are longer than its results.
+const MUCH: [&str; 4] =
+    ["--set=embedding.rank=64", "--set=embedding.tolerance=1e-5", "--set=embedding.iterations=30", OFTEN];
+
+/// Catches a disk full of checkpoints that costs the result: they make room for it.
+#[test]
+fn checkpoints_on_a_full_disk_do_not_cost_the_result() {
+    let own = folder();
+    let Some(_disk) = mounted(own.path(), "size=7m") else { return };
+    let said = Run::start(own.path(), 2, &MUCH).end_well();
+    assert!(said.is_empty() || said.starts_with("note: cannot write the checkpoint"), "{said}");
+    assert_same_results(&uninterrupted(&MUCH), &results_of(own.path()), "on a full disk");
+}
+
+/// A disk that is too small for the results, whatever is removed: the checkpoint before stays, and the run goes on from it later.
 #[test]
 fn a_full_disk_leaves_the_checkpoint_before() {
     let own = folder();
-    let Some(disk) = mounted(own.path(), "size=7m") else { return };
-    let arguments =
-        ["--set=embedding.rank=64", "--set=embedding.tolerance=1e-5", "--set=embedding.iterations=30", OFTEN];
-    let mut run = Run::start(own.path(), 2, &arguments);
+    let Some(disk) = mounted(own.path(), "size=3m") else { return };
+    let mut run = Run::start(own.path(), 2, &MUCH);
     wait_for_checkpoint(&mut run, own.path(), 1);
     let (status, said) = run.end();
     assert_eq!(status.code(), Some(1), "the results do not fit either: {said}");
     assert!(said.contains("note: cannot write the checkpoint out/checkpoint/pieces/"), "{said}");
     assert!(!checkpoints(own.path()).is_empty(), "{said}");
     disk.change("size=70m");
-    assert_goes_on(own.path(), 3, &arguments, &uninterrupted(&arguments), "there is room again");
+    assert_goes_on(own.path(), 3, &MUCH, &uninterrupted(&MUCH), "there is room again");
 }
 
 /// A disk that can only be read from some moment on, as disks do that fail.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::folder;
+use crate::support::{SMALL, folder};
 use crate::world::{
     CUT_OFF, End, IN_TIME, Process, Shape, assert_ends_well, assert_same_folders, fractions, free_addresses,
     has_checkpoint, in_the_middle, program, start, wait_for_checkpoint, whole,
@@ -144,6 +144,11 @@ fn a_launched_run_with_a_frozen_process_starts_again() {
 /// A child of a process, in the order in which they were started.
 #[cfg(target_os = "linux")]
 fn child_of(process: u32, number: usize) -> Pid {
+    Pid::from_raw(children_of(process)[number]).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+fn children_of(process: u32) -> Vec<i32> {
     let parent_of = |child: &str| {
         let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
         // Behind the name, which may hold anything: the state and the parent.
@@ -153,5 +158,43 @@ fn child_of(process: u32, number: usize) -> Pid {
     let own = all.filter(|name| name.bytes().all(|c| c.is_ascii_digit()) && parent_of(name) == Some(process));
     let mut own: Vec<i32> = own.map(|name| name.parse().unwrap()).collect();
     own.sort_unstable();
-    Pid::from_raw(own[number]).unwrap()
+    own
+}
+
+/// Catches processes that run on unseen when their launcher is killed before they ask the system to end with it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_whose_launcher_is_gone_ends() {
+    for (launcher, is_gone) in [(i32::MAX.to_string(), true), (std::process::id().to_string(), false)] {
+        let folder = folder();
+        let mut command = program(folder.path());
+        command.env("ISVD_LAUNCHED", launcher).args(["--out=results", "--quiet"]).args(SMALL);
+        let end = Process::start(command).end();
+        assert_eq!(end.code, Some(if is_gone { 130 } else { 0 }), "{}", end.stderr);
+        assert_eq!(folder.path().join("results").exists(), !is_gone, "nothing is begun without a launcher");
+    }
+}
+
+/// A launcher killed at any moment takes its processes with it.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_processes_of_a_killed_launcher_end() {
+    for pause in [2, 4, 6, 8, 10, 15, 30, 100, 300] {
+        let folder = folder();
+        let run = launch(folder.path(), &["-n3"], &["--checkpoint=off", "--set=embedding.iterations=3"]);
+        sleep(Duration::from_millis(pause));
+        let own = children_of(run.id());
+        run.signal(Signal::KILL);
+        drop(run);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let is_there = |process: &i32| {
+            // A process id may be given to another program meanwhile.
+            let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            command.windows(14).any(|words| words == b"\0--out=results\0")
+        };
+        while own.iter().any(is_there) {
+            assert!(Instant::now() < deadline, "processes of a launcher killed after {pause} ms run on");
+            sleep(Duration::from_millis(10));
+        }
+    }
 }

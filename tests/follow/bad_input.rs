@@ -4,7 +4,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::world::{World, logged, within_a_minute};
+use crate::world::{World, left_behind, logged, within_a_minute};
 
 /// A world with this stream.
 fn world(updates: &str) -> World {
@@ -165,4 +165,67 @@ fn what_cannot_be_followed_is_refused_at_once() {
     let (status, said, _) = crate::world::Run::start(world.path(), &classifier).end();
     assert_eq!(status.code(), Some(2), "{said}");
     assert!(said.contains("follow cannot classify nodes"), "{said}");
+}
+
+/// Three batches, of which the second has a weight that no embedding survives, and brings a node.
+const OVERFLOW: &str = "1 + 0 950\n2 + 1 951 3e38\n2 + 951 2 3e38\n3 + 2 952\n";
+
+/// Catches a batch that ends every run after it: it is named, and neither the log nor the results have any of it.
+#[test]
+fn a_batch_that_cannot_be_embedded_is_refused_and_the_batches_before_it_stay() {
+    for workers in ["--workers=1", "--workers=2", "--workers=3"] {
+        let source = ["--updates=updates.txt", "--every=1", workers];
+        let before = world("1 + 0 950\n");
+        before.follow(&source);
+        let world = world(OVERFLOW);
+        for more in [&[][..], &["--resume"]] {
+            let (status, said, _) = world.start(&[&source, more].concat()).end();
+            assert_eq!(status.code(), Some(3), "{said}");
+            for word in ["updates.txt", "batch 2", "cannot be embedded", "--tolerate"] {
+                assert!(said.contains(word), "`{word}` is not in: {said}");
+            }
+            assert_eq!(logged(world.path()), 1);
+            assert!(left_behind(world.path()) == left_behind(before.path()));
+        }
+        // Once it is repaired the run goes on.
+        fs::write(world.path().join("updates.txt"), OVERFLOW.replace("3e38", "3")).unwrap();
+        world.follow(&[&source[..], &["--resume"]].concat());
+        let whole = self::world(&OVERFLOW.replace("3e38", "3"));
+        whole.follow(&source);
+        assert!(left_behind(world.path()) == left_behind(whole.path()));
+    }
+}
+
+#[test]
+fn with_tolerate_a_batch_that_cannot_be_embedded_is_left_out() {
+    let source = ["--updates=updates.txt", "--every=1"];
+    let without = world("1 + 0 950\n3 + 2 952\n");
+    without.follow(&source);
+    let vectors = |world: &World| {
+        let mut left = left_behind(world.path());
+        left.remove("figures");
+        left
+    };
+    let expected = vectors(&without);
+    let skipping = world(OVERFLOW);
+    let followed = skipping.follow(&[&source[..], &["--tolerate"]].concat());
+    assert!(followed.said.contains("batch 2") && followed.said.contains("cannot be embedded"), "{}", followed.said);
+    assert_eq!(followed.summary()["counts"]["batches that cannot be embedded"], 1);
+    assert_eq!((&followed.summary()["updates"], &followed.summary()["batches"]), (&2.into(), &3.into()));
+    assert!(vectors(&skipping) == expected);
+    let figures = left_behind(skipping.path());
+    let resumed = skipping.follow(&[&source[..], &["--tolerate", "--resume"]].concat());
+    assert!(left_behind(skipping.path()) == figures, "{}", resumed.said);
+
+    // Batches that are embedded together, with a product that overflows and no degree: the way out names the one that is wrong.
+    let product = OVERFLOW.replace("2 + 951 2 3e38\n", "");
+    let alone = world(&product);
+    alone.follow(&[&source[..], &["--tolerate"]].concat());
+    assert!(vectors(&alone) == expected);
+    let together = world(&product);
+    let (status, said, _) = together.start(&[&source[..], &["--embed=end"]].concat()).end();
+    assert_eq!(status.code(), Some(3), "{said}");
+    assert!(said.contains("--resume") && said.contains("--embed 1"), "{said}");
+    together.follow(&[&source[..], &["--tolerate", "--resume", "--embed=1"]].concat());
+    assert!(left_behind(together.path()) == left_behind(alone.path()));
 }

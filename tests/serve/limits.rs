@@ -100,6 +100,35 @@ fn what_is_no_http_is_refused_and_harms_nobody() {
     assert_eq!(server.found("/api/health")["status"], "ok");
 }
 
+/// Catches answers without a body where every error is said to be JSON.
+#[test]
+fn what_cannot_be_read_as_a_question_is_answered_in_json() {
+    let (_results, server) = quick(10);
+    let header = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(100_000));
+    let path = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "x".repeat(100_000));
+    let many = "X: y\r\n".repeat(200);
+    let many = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{many}\r\n");
+    let cases: [(&[u8], u16, &str); 7] = [
+        (b"hello\r\n\r\n", 400, "HTTP"),
+        (b"GET / HTTP/9.9\r\n\r\n", 400, "HTTP"),
+        (b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "HTTP"),
+        (b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400, "HTTP"),
+        (header.as_bytes(), 431, "32768 bytes"),
+        (path.as_bytes(), 431, "32768 bytes"),
+        (many.as_bytes(), 431, "100 headers"),
+    ];
+    for (bytes, status, word) in cases {
+        let said = server.say(bytes);
+        server.assert_refused(&said, status, &[word]);
+        assert!(said.head.contains("content-type: application/json"), "{said:?}");
+        assert!(said.head.contains(&format!("content-length: {}", said.body.len())), "{said:?}");
+        assert!(said.head.contains("connection: close"), "{said:?}");
+    }
+    // After an answer on the same connection, too.
+    let said = server.say(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\nhello\r\n\r\n");
+    assert_eq!(said.body.matches("{\"error\"").count(), 1, "{said:?}");
+}
+
 #[test]
 fn addresses_that_cannot_be_listened_on() {
     let results = Results::made_up(2, &["a"]);

@@ -21,7 +21,7 @@ pub use tls::TlsArguments;
 
 use crate::engine::mesh::{Secret, Settings};
 
-/// Says to a process that it was launched: it is not to outlive its launcher, which tells the person how the run ended.
+/// Says to a process which one launched it: it is not to outlive its launcher, which tells the person how the run ended.
 pub(super) const LAUNCHED_VARIABLE: &str = "ISVD_LAUNCHED";
 
 /// The first port where a scheduler, and no list, says who takes part.

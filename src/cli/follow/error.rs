@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::dataset::stream::{LogError, StreamError};
+use crate::model::embedding::ModelError;
 
 /// Why a stream cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,28 @@ pub enum FollowError {
     BatchesGiven {
         /// The folder.
         path: PathBuf,
+    },
+    /// The graph after a batch cannot be embedded; the batch is taken back.
+    #[error(
+        "batch {batch} ({name}) cannot be embedded, so nothing of it was applied: repair it and go on with --resume; with --tolerate such batches are counted and left out"
+    )]
+    Unembeddable {
+        /// Its number.
+        batch: u64,
+        /// Where it comes from.
+        name: String,
+        /// Why.
+        source: Box<ModelError>,
+    },
+    /// The same of several batches that are embedded together.
+    #[error(
+        "the graph after batch {batch} cannot be embedded: go on with --resume --embed 1, which finds the batch that is the cause"
+    )]
+    UnembeddableSince {
+        /// The last of them.
+        batch: u64,
+        /// Why.
+        source: Box<ModelError>,
     },
     /// The updates cannot be read.
     #[error(transparent)]

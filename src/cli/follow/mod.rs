@@ -60,11 +60,11 @@ impl Follow {
         }
         let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, request.voice)?;
         forget_list(&mut dataset);
-        let log = history.log.map_or_else(|| self.begin(&folder, &run), Ok)?;
+        let mut log = history.log.map_or_else(|| self.begin(&folder, &run), Ok)?;
         let run = crc32fast::hash(format!("{run:?}").as_bytes());
         let mut session = Session::new(self, &request, folder, dataset, graph, start, run)?;
         let outcome = session
-            .catch_up(&history.records, self.resume)
+            .catch_up(&history.records, self.resume, &mut log)
             .and_then(|()| self.follow(&mut session, batches, log, &interrupt));
         // What was embedded is kept, whatever ended the run.
         interrupt.hold();

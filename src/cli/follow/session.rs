@@ -72,6 +72,19 @@ enum Mode {
     Silent,
 }
 
+/// What batches that cannot be embedded are called together.
+const UNEMBEDDABLE: &str = "batches that cannot be embedded";
+
+/// Says of an embedding of several batches that one of them is the cause, if so.
+fn since(error: Error, batch: u64) -> Error {
+    match error {
+        Error::Embed { source, .. } if source.is_of_numbers() => {
+            FollowError::UnembeddableSince { batch, source }.into()
+        }
+        error => error,
+    }
+}
+
 impl<'a> Session<'a> {
     pub(super) fn new(
         arguments: &'a Follow,
@@ -91,7 +104,7 @@ impl<'a> Session<'a> {
         let options = request.experiment.embedding.clone();
         let follower = Follower::new(graph, is_directed, options, request.cluster)
             .map_err(|source| Error::Embed { dataset: dataset.name.clone(), source: source.into() })?;
-        let changes = arguments.changes.as_deref().map(Target::prepare).transpose()?;
+        let changes = arguments.changes.as_deref().map(|path| Target::prepare(path, &folder)).transpose()?;
         let seconds = Seconds { load: start.elapsed().as_secs_f64(), ..Seconds::default() };
         let mut session = Self {
             arguments,
@@ -122,24 +135,24 @@ impl<'a> Session<'a> {
     }
 
     /// Comes to where an earlier run was, or embeds the graph that the stream begins with.
-    pub(super) fn catch_up(&mut self, records: &[Record], may_resume: bool) -> Result<(), Error> {
+    pub(super) fn catch_up(&mut self, records: &[Record], may_resume: bool, log: &mut Log) -> Result<(), Error> {
         let state =
             State::load(self.folder.path(), self.run).filter(|state| may_resume && state.batch <= records.len() as u64);
-        let (known, rest) = records.split_at(state.as_ref().map_or(0, |state| state.batch as usize));
-        for record in known {
-            self.replay(record, Mode::Silent)?;
+        let known = state.as_ref().map_or(0, |state| state.batch as usize);
+        for place in 0..known {
+            self.replay(&records[place..], Mode::Silent, log)?;
         }
         match state.filter(|state| state.fits(self.graph().nodes())) {
             Some(state) => self.go_on_from(state)?,
-            None if known.is_empty() => self.begin()?,
+            None if known == 0 => self.begin()?,
             // What was saved is of no use, and the rest began from it.
             None => {
                 let figures = self.embed(BatchFigures { batch: self.batch, ..BatchFigures::default() })?;
                 self.print(&figures)?;
             }
         }
-        for record in rest {
-            self.replay(record, Mode::Again)?;
+        for place in known..records.len() {
+            self.replay(&records[place..], Mode::Again, log)?;
         }
         Ok(())
     }
@@ -175,13 +188,37 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Applies a batch of the log once more.
-    fn replay(&mut self, record: &Record, mode: Mode) -> Result<(), Error> {
+    /// Applies the first of some batches of the log once more; the others are those after it.
+    fn replay(&mut self, records: &[Record], mode: Mode, log: &mut Log) -> Result<(), Error> {
+        let Some((record, later)) = records.split_first() else { return Ok(()) };
         let time: Option<Time> = record.position.time().and_then(|time| time.parse().ok());
         // Only the order of updates matters from here on.
         let stand_in: Time = time.or_else(|| "0".parse().ok()).unwrap_or_else(|| unreachable!("0 is a time"));
         let updates: Vec<Update> = record.updates.iter().map(|entry| entry.update(stand_in)).collect();
-        self.carry_out(record, &updates, Path::new(""), mode)
+        match self.carry_out(record, &updates, Path::new(""), mode) {
+            Err(Error::Follow(error)) => {
+                let left_out = self.leave_out(record, *error, log)?;
+                later.iter().try_for_each(|record| log.append(record)).map_err(FollowError::from)?;
+                self.carry_out(&left_out, &[], Path::new(""), mode)
+            }
+            done => done,
+        }
+    }
+
+    /// Takes a batch that cannot be embedded out of the log, which ends the run unless such batches are tolerated. Then it is in the
+    /// log without its updates.
+    fn leave_out(&mut self, record: &Record, error: FollowError, log: &mut Log) -> Result<Record, Error> {
+        let FollowError::Unembeddable { batch, name, source } = &error else { return Err(error.into()) };
+        log.cut(*batch).map_err(FollowError::from)?;
+        if !self.arguments.tolerate {
+            return Err(error.into());
+        }
+        self.complaints.tell(UNEMBEDDABLE, || format!("batch {batch} ({name}) cannot be embedded: left out: {source}"));
+        let mut counts = self.complaints.take();
+        record.counts.iter().for_each(|(what, count)| *counts.entry(what.clone()).or_default() += count);
+        let left_out = Record { counts, updates: Vec::new(), ..record.clone() };
+        log.append(&left_out).map_err(FollowError::from)?;
+        Ok(left_out)
     }
 
     /// Takes a batch: checks it, puts it into the log, and carries it out.
@@ -201,7 +238,13 @@ impl<'a> Session<'a> {
         let counts = self.complaints.take();
         let record = Record { batch: self.batch + 1, name, position, counts, updates: entries };
         log.append(&record).map_err(FollowError::from)?;
-        self.carry_out(&record, &accepted, &path, Mode::Live)?;
+        match self.carry_out(&record, &accepted, &path, Mode::Live) {
+            Err(Error::Follow(error)) => {
+                let left_out = self.leave_out(&record, *error, log)?;
+                self.carry_out(&left_out, &[], &path, Mode::Live)?;
+            }
+            done => done?,
+        }
         self.save_if_due()
     }
 
@@ -217,9 +260,10 @@ impl<'a> Session<'a> {
         notices.into_iter().for_each(|notice| self.complaints.tell(notice.name(), || notice.to_string()));
     }
 
+    /// Applies a batch, and embeds the graph if that is due. A batch that cannot be embedded is taken back.
     fn carry_out(&mut self, record: &Record, updates: &[Update], path: &Path, mode: Mode) -> Result<(), Error> {
         let start = Instant::now();
-        let nodes_before = self.graph().nodes();
+        let (nodes_before, ids_before, was_behind) = (self.graph().nodes(), self.ids.len(), self.is_behind);
         let translated = translate(updates, &mut self.ids, self.rules);
         let nodes = self.ids.len().max(nodes_before);
         let failed = |source: crate::model::embedding::ModelError| Error::Embed {
@@ -242,7 +286,6 @@ impl<'a> Session<'a> {
                 _ => self.complaints.count(remark.name()),
             }
         }
-        self.batch = record.batch;
         let mut counts = self.complaints.take();
         record.counts.iter().for_each(|(what, count)| *counts.entry(what.clone()).or_default() += count);
         let changed = |is: fn(&EdgeChange) -> bool| applied.changes.edges.iter().filter(|change| is(change)).count();
@@ -264,17 +307,35 @@ impl<'a> Session<'a> {
             counts,
             embedding: None,
         };
+        self.is_behind |= !applied.changes.edges.is_empty() || nodes > nodes_before;
+        let is_due = mode != Mode::Silent && self.arguments.embed.is_due(record.batch) && self.is_behind;
+        let (checked, mut is_cause) = (self.follower().check(&applied, |row| self.id(row)), true);
+        let done = match checked {
+            Err(source) => Err(failed(source)),
+            Ok(()) if is_due => {
+                is_cause = !was_behind;
+                self.embed(figures.clone())
+            }
+            Ok(()) => Ok(figures.clone()),
+        };
+        let done = match done {
+            Err(Error::Embed { source, .. }) if source.is_of_numbers() && is_cause => {
+                let Some(follower) = &mut self.follower else { unreachable!("it is only away while it is replaced") };
+                follower.undo(&applied).map_err(failed)?;
+                self.ids.truncate(ids_before);
+                self.is_behind = was_behind;
+                let (batch, name) = (record.batch, record.name.clone());
+                return Err(FollowError::Unembeddable { batch, name, source }.into());
+            }
+            done => done.map_err(|error| since(error, record.batch))?,
+        };
+        self.batch = record.batch;
         self.totals.add(&figures);
         self.totals.isolated_nodes = self.graph().report.isolated;
-        self.is_behind |= !applied.changes.edges.is_empty() || nodes > nodes_before;
-        if mode == Mode::Silent {
-            return Ok(());
+        match mode {
+            Mode::Silent => Ok(()),
+            _ => self.print(&done),
         }
-        let figures = match self.arguments.embed.is_due(self.batch) && self.is_behind {
-            true => self.embed(figures)?,
-            false => figures,
-        };
-        self.print(&figures)
     }
 
     /// Embeds what is not yet, at the end of the stream.
@@ -291,7 +352,7 @@ impl<'a> Session<'a> {
             ledger_bytes_per_edge: self.bytes_per_edge(),
             ..BatchFigures::default()
         };
-        let figures = self.embed(figures)?;
+        let figures = self.embed(figures).map_err(|error| since(error, self.batch))?;
         self.print(&figures)
     }
 
@@ -305,9 +366,6 @@ impl<'a> Session<'a> {
         let embedding =
             follower.embed(watch).map_err(|source| Error::Embed { dataset: dataset(), source: source.into() })?;
         bar.done("");
-        if let Some(triplet) = embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
-            return Err(Error::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] });
-        }
         let decomposition = links::decomposition_of(embedding, &self.request.experiment.embedding.svd);
         let seconds = start.elapsed().as_secs_f64();
         let stage = Stage { decomposition: Some(decomposition), ..Stage::new(EMBEDDING, seconds) };

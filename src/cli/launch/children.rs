@@ -8,11 +8,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use rustix::process::getppid;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::super::cluster::{LAUNCHED_VARIABLE, SECRET_VARIABLE, is_launched};
+use super::super::cluster::{LAUNCHED_VARIABLE, SECRET_VARIABLE};
 use super::super::{Error, error};
 
 /// How often children and signals are looked at.
@@ -61,7 +63,7 @@ impl Children {
         command
             .args(arguments)
             .env(SECRET_VARIABLE, secret)
-            .env(LAUNCHED_VARIABLE, "1")
+            .env(LAUNCHED_VARIABLE, std::process::id().to_string())
             .stdin(Stdio::null())
             .stderr(Stdio::piped());
         if process > 0 {
@@ -127,10 +129,20 @@ impl Children {
 /// Has the system end this process with the one that launched it, if one did: a launcher that is killed cannot do so.
 pub(in crate::cli) fn end_with_launcher() {
     #[cfg(target_os = "linux")]
-    if is_launched() {
+    if let Some(launcher) = launcher() {
         // Without it, the process works to its end unseen.
         let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
+        // A launcher that was killed before that sends nothing any more.
+        if getppid() != Some(launcher) {
+            std::process::exit(Error::INTERRUPTED.into());
+        }
     }
+}
+
+/// The process that launched this one, if one did.
+#[cfg(target_os = "linux")]
+fn launcher() -> Option<Pid> {
+    env::var(LAUNCHED_VARIABLE).ok().and_then(|process| Pid::from_raw(process.parse().ok()?))
 }
 
 /// Whatever fails here, no child is left behind.

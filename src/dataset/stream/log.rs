@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -26,7 +26,8 @@ type Run = BTreeMap<String, String>;
 pub struct Log {
     path: PathBuf,
     file: File,
-    chain: u32,
+    /// Where the first record and every batch after it end, and the checksum of all up to there.
+    ends: Vec<(u64, u32)>,
 }
 
 /// An accepted batch.
@@ -125,7 +126,7 @@ impl Log {
     pub fn create(path: &Path, run: &BTreeMap<String, String>) -> Result<Self, LogError> {
         let failed = |source| LogError::Io { path: path.to_owned(), source };
         let file = File::create(path).map_err(failed)?;
-        let mut log = Self { path: path.to_owned(), file, chain: 0 };
+        let mut log = Self { path: path.to_owned(), file, ends: Vec::new() };
         log.write(&Header { format: FORMAT, run: run.clone() })?;
         if let Some(folder) = path.parent().filter(|folder| cfg!(unix) && !folder.as_os_str().is_empty()) {
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
@@ -142,7 +143,7 @@ impl Log {
         };
         let mut rest = &content[..];
         let (mut chain, mut header, mut records, mut line) = (0, None, Vec::<Record>::new(), 0);
-        let mut repeated = 0;
+        let (mut repeated, mut ends) = (0, Vec::new());
         while let Some(end) = memchr::memchr(b'\n', rest) {
             line += 1;
             let Some((sum, text)) = check(&rest[..end], chain) else {
@@ -168,6 +169,8 @@ impl Log {
             }
             chain = sum;
             rest = &rest[end + 1..];
+            ends.truncate(records.len());
+            ends.push(((content.len() - rest.len()) as u64, chain));
         }
         let Some(header) = header else { return Ok(None) };
         if header.format != FORMAT {
@@ -178,8 +181,17 @@ impl Log {
             let whole = (content.len() - rest.len()) as u64;
             file.set_len(whole).and_then(|()| file.sync_all()).map_err(failed)?;
         }
-        let log = Self { path: path.to_owned(), file, chain };
+        let log = Self { path: path.to_owned(), file, ends };
         Ok(Some(Opened { log, run: header.run, records, dropped: rest.len(), repeated }))
+    }
+
+    /// Takes a batch, and all after it, out again.
+    pub fn cut(&mut self, batch: u64) -> Result<(), LogError> {
+        let failed = |source| LogError::Io { path: self.path.clone(), source };
+        self.ends.truncate(batch.max(1) as usize);
+        let end = self.ends.last().map_or(0, |(end, _)| *end);
+        let cut = self.file.set_len(end).and_then(|()| self.file.seek(SeekFrom::End(0)));
+        cut.and_then(|_| self.file.sync_data()).map_err(failed)
     }
 
     /// Puts a batch on the disk.
@@ -190,10 +202,11 @@ impl Log {
     fn write(&mut self, record: &impl Serialize) -> Result<(), LogError> {
         let failed = |source| LogError::Io { path: self.path.clone(), source };
         let text = serde_json::to_string(record).map_err(|error| failed(error.into()))?;
-        let sum = chained(self.chain, text.as_bytes());
+        let (end, chain) = self.ends.last().copied().unwrap_or_default();
+        let sum = chained(chain, text.as_bytes());
         let line = format!("{sum:08x} {:08x} {text}\n", text.len());
         self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(failed)?;
-        self.chain = sum;
+        self.ends.push((end + line.len() as u64, sum));
         Ok(())
     }
 }
@@ -261,6 +274,26 @@ mod tests {
         let records = Log::open(&path).unwrap().unwrap().records;
         assert_eq!(records, (1..=4).map(record).collect::<Vec<_>>());
         assert!(Log::open(&folder.path().join("none")).unwrap().is_none());
+    }
+
+    #[test]
+    fn batches_can_be_taken_out_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        let before = std::fs::read(&path).unwrap();
+        let mut made = Log::open(&path).unwrap().unwrap().log;
+        for batch in [3, 2] {
+            made.cut(batch).unwrap();
+            assert_eq!(Log::open(&path).unwrap().unwrap().records, (1..batch).map(record).collect::<Vec<_>>());
+        }
+        (2..=3).for_each(|batch| made.append(&record(batch)).unwrap());
+        assert!(std::fs::read(&path).unwrap() == before);
+        // One that was just begun writes on from there, too.
+        let mut begun = Log::create(&path, &BTreeMap::new()).unwrap();
+        begun.append(&record(1)).unwrap();
+        begun.cut(1).unwrap();
+        begun.append(&Record { updates: Vec::new(), ..record(1) }).unwrap();
+        assert!(Log::open(&path).unwrap().unwrap().records[0].updates.is_empty());
     }
 
     #[test]

@@ -103,8 +103,8 @@ impl Journal {
                 true => None,
                 false => Some(session.gathered(panel)?),
             };
-            if is_first && let (Ok(written), Some(store)) = (&mut pieces, work.keeper.store()) {
-                match piece(work, &store, name, whole.as_deref()) {
+            if is_first && let (Ok(written), Some(mut store)) = (&mut pieces, work.keeper.store()) {
+                match piece(work, &mut store, name, whole.as_deref()) {
                     Ok(piece) => written.push(piece),
                     Err(error) => pieces = Err(error),
                 }
@@ -142,7 +142,7 @@ pub(super) fn share(session: &mut Session<'_>, reason: &str) -> Result<Result<()
 }
 
 /// The piece of a panel: a new one, if the panel is there, or the one of the last checkpoint.
-fn piece(work: &Work, store: &Store, name: &str, panel: Option<&Whole>) -> Result<Piece, CheckpointError> {
+fn piece(work: &Work, store: &mut Store, name: &str, panel: Option<&Whole>) -> Result<Piece, CheckpointError> {
     let file = format!("{}-{name}", work.number);
     let Some(whole) = panel else {
         let known = store.record(work.number).and_then(|record| record.panels.iter().find(|piece| piece.file == file));

@@ -16,6 +16,8 @@ use crate::engine::EngineError;
 
 /// Work that took less is done again rather than written down.
 const WORTH_KEEPING: Duration = Duration::from_secs(1);
+/// Bytes that results take beside those that are known before they are written.
+const REST: u64 = 1 << 20;
 /// Checkpoints may take one part in so many of the time.
 const SHARE: u32 = 20;
 
@@ -97,6 +99,22 @@ impl Keeper {
         }
     }
 
+    /// Makes room for results of about so many bytes on a full disk: without older checkpoints at first, and then without the newest,
+    /// if the results fit in its place. Says whether there is more room now.
+    pub fn make_room(&self, bytes: u64) -> bool {
+        let Some(mut store) = self.store() else { return false };
+        if store.drop_older() {
+            return true;
+        }
+        // What is not known beforehand, such as the report, is far shorter than vectors.
+        let (taken, needed) = (store.bytes(), bytes + bytes / 8 + REST);
+        if taken == 0 || store.free_bytes().is_none_or(|free| free + taken < needed) {
+            return false;
+        }
+        store.remove();
+        true
+    }
+
     /// What was asked of the run from outside.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
@@ -159,10 +177,13 @@ impl Keeper {
     pub(super) fn commit(
         &self,
         start: Instant,
-        write: impl FnOnce(&Store) -> Result<Record, CheckpointError>,
+        write: impl FnOnce(&mut Store) -> Result<Record, CheckpointError>,
     ) -> Result<(), CheckpointError> {
         let Some(mut store) = self.store() else { return Ok(()) };
-        let written = write(&store).and_then(|record| store.commit(record));
+        let written = write(&mut store).and_then(|record| store.commit(record));
+        if written.is_err() {
+            store.give_up();
+        }
         *self.clock() = Clock { last: Instant::now(), iterations: 0, took: start.elapsed() };
         written
     }

@@ -27,6 +27,8 @@ pub struct Store {
     records: Vec<Record>,
     /// The usable checkpoints, the newest last.
     kept: Vec<Manifest>,
+    /// Pieces that were written for the next one.
+    pending: HashSet<String>,
 }
 
 impl Store {
@@ -42,7 +44,14 @@ impl Store {
             numbers_in(folder).map_err(|source| CheckpointError::Unreadable { folder: folder.to_owned(), source })?;
         numbers.sort_unstable();
         let number = numbers.last().copied().unwrap_or(0);
-        let mut store = Self { folder: folder.to_owned(), run, number, records: Vec::new(), kept: Vec::new() };
+        let mut store = Self {
+            folder: folder.to_owned(),
+            run,
+            number,
+            records: Vec::new(),
+            kept: Vec::new(),
+            pending: HashSet::new(),
+        };
         if !is_resuming {
             if !numbers.is_empty() {
                 tell(Notice::NotResumed { folder: folder.to_owned() });
@@ -117,24 +126,31 @@ impl Store {
         self.number + 1
     }
 
-    /// Writes a piece of so many rows, which `fill` pushes.
+    /// Writes a piece of so many rows, which `fill` pushes; again without older checkpoints, if the disk is full.
     pub(super) fn write(
-        &self,
+        &mut self,
         name: &str,
         (rows, row_bytes): (usize, usize),
         tile_rows: usize,
-        fill: impl FnOnce(&mut PieceWriter<&File>) -> io::Result<()>,
+        fill: impl Fn(&mut PieceWriter<&File>) -> io::Result<()>,
     ) -> Result<Piece, CheckpointError> {
         let path = self.piece_path(name);
-        let mut written = None;
-        put(&path, |file| {
-            let mut writer = PieceWriter::new(file, name, rows, row_bytes, tile_rows);
-            fill(&mut writer)?;
-            written = Some(writer.finish()?.0);
-            Ok(())
-        })
-        .and_then(|()| written.ok_or_else(|| io::ErrorKind::Other.into()))
-        .map_err(|source| CheckpointError::Unwritable { path, source })
+        let write = || {
+            let mut written = None;
+            put(&path, |file| {
+                let mut writer = PieceWriter::new(file, name, rows, row_bytes, tile_rows);
+                fill(&mut writer)?;
+                written = Some(writer.finish()?.0);
+                Ok(())
+            })?;
+            written.ok_or_else(|| io::ErrorKind::Other.into())
+        };
+        self.pending.insert(name.to_owned());
+        let written = match write() {
+            Err(error) if is_full(&error) && self.drop_older() => write(),
+            written => written,
+        };
+        written.map_err(|source| CheckpointError::Unwritable { path, source })
     }
 
     /// Makes a checkpoint of what is known with a record that is new, and removes what no checkpoint needs any more.
@@ -144,16 +160,65 @@ impl Store {
         records.push(record);
         let manifest = Manifest::new(self.next_number(), self.run.clone(), records);
         let path = self.manifest_path(manifest.number);
-        let written = synchronize(&self.folder.join(PIECES))
-            .and_then(|()| put(&path, |mut file| file.write_all(manifest.text().as_bytes())))
-            .and_then(|()| synchronize(&self.folder));
+        let folder = self.folder.clone();
+        let write = || {
+            synchronize(&folder.join(PIECES))?;
+            put(&path, |mut file| file.write_all(manifest.text().as_bytes()))?;
+            synchronize(&folder)
+        };
+        let mut written = write();
+        if written.as_ref().is_err_and(is_full) && self.drop_older() {
+            written = write();
+        }
         written.map_err(|source| CheckpointError::Unwritable { path, source })?;
         self.number = manifest.number;
+        self.pending.clear();
         self.records.clone_from(&manifest.records);
         self.kept.push(manifest);
         self.kept.drain(..self.kept.len().saturating_sub(KEPT));
         self.prune();
         Ok(())
+    }
+
+    /// Gives a checkpoint up that could not be written: its pieces would only take room that is missing.
+    pub(super) fn give_up(&mut self) {
+        let pieces: HashSet<String> =
+            self.kept.iter().flat_map(Manifest::pieces).map(|piece| piece.file.clone()).collect();
+        for name in std::mem::take(&mut self.pending).difference(&pieces) {
+            let _ = fs::remove_file(self.piece_path(name));
+        }
+    }
+
+    /// Removes all checkpoints of this run but the newest; says whether there were any.
+    pub(super) fn drop_older(&mut self) -> bool {
+        let is_kept = |number: &u64| self.kept.last().is_some_and(|newest| newest.number == *number);
+        if self.kept.is_empty() || numbers_in(&self.folder).unwrap_or_default().iter().all(is_kept) {
+            return false;
+        }
+        self.kept.drain(..self.kept.len() - 1);
+        self.prune();
+        true
+    }
+
+    /// How many bytes all checkpoints take.
+    pub(super) fn bytes(&self) -> u64 {
+        let of = |folder: &Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.filter_map(|entry| entry.metadata().ok()).filter(fs::Metadata::is_file).map(|file| file.len()).sum()
+        };
+        let (manifests, pieces): (u64, u64) = (of(&self.folder), of(&self.folder.join(PIECES)));
+        manifests + pieces
+    }
+
+    /// How many bytes a user may still write where they are, if the system tells.
+    pub(super) fn free_bytes(&self) -> Option<u64> {
+        #[cfg(unix)]
+        {
+            let found = rustix::fs::statvfs(&self.folder).ok()?;
+            Some(found.f_bavail.saturating_mul(found.f_frsize))
+        }
+        #[cfg(not(unix))]
+        None
     }
 
     /// Removes what no checkpoint needs. What cannot be removed now is removed later.
@@ -164,8 +229,8 @@ impl Store {
         {
             let _ = fs::remove_file(self.manifest_path(number));
         }
-        let pieces: HashSet<&str> =
-            self.kept.iter().flat_map(Manifest::pieces).map(|piece| piece.file.as_str()).collect();
+        let pieces = self.kept.iter().flat_map(Manifest::pieces).map(|piece| piece.file.as_str());
+        let pieces: HashSet<&str> = pieces.chain(self.pending.iter().map(String::as_str)).collect();
         for name in names_in(&self.folder.join(PIECES)).unwrap_or_default() {
             if !pieces.contains(name.as_str()) {
                 let _ = fs::remove_file(self.piece_path(&name));
@@ -176,6 +241,7 @@ impl Store {
     /// Removes all checkpoints, and their folder if nothing else is in it.
     pub fn remove(&mut self) {
         (self.records, self.kept) = (Vec::new(), Vec::new());
+        self.pending.clear();
         self.prune();
         let _ = fs::remove_dir(self.folder.join(PIECES));
         let _ = fs::remove_dir(&self.folder);
@@ -188,6 +254,11 @@ impl Store {
     fn piece_path(&self, name: &str) -> PathBuf {
         self.folder.join(PIECES).join(name)
     }
+}
+
+/// Whether a file cannot be written because there is no room for it.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Whether a folder holds a checkpoint.
@@ -244,6 +315,39 @@ fn synchronize(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Catches a full disk that costs the next checkpoint while an older one could go.
+    #[test]
+    fn on_a_full_disk_older_checkpoints_make_room_for_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path(), Identity::default(), false, &|_| ()).unwrap();
+        let write = |store: &mut Store, name: &str, is_full: &dyn Fn() -> bool| {
+            store.write(name, (1, 8), 1, |writer| match is_full() {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => writer.push(&[7; 8]),
+            })
+        };
+        let record =
+            |numbers: Piece| Record { work: 0, label: String::new(), is_finished: false, numbers, panels: Vec::new() };
+        for number in 1..=2 {
+            let piece = write(&mut store, &format!("0-numbers-{number}"), &|| false).unwrap();
+            store.commit(record(piece)).unwrap();
+        }
+        let path = |name: &str| folder.path().join(PIECES).join(name);
+        // Nothing of the newest one is given for the next, however full the disk is.
+        assert!(write(&mut store, "0-numbers-3", &|| true).is_err());
+        assert_eq!((path("0-numbers-1").exists(), path("0-numbers-2").exists()), (false, true));
+        assert_eq!(numbers_in(folder.path()).unwrap(), [2]);
+        store.give_up();
+        let piece = write(&mut store, "0-numbers-3", &|| false).unwrap();
+        store.commit(record(piece)).unwrap();
+        // There is room once the oldest is gone; what was written before stays.
+        write(&mut store, "0-panel", &|| false).unwrap();
+        let piece = write(&mut store, "0-numbers-4", &|| path("0-numbers-2").exists()).unwrap();
+        assert!(path("0-panel").exists());
+        store.commit(record(piece)).unwrap();
+        assert_eq!(Store::open(folder.path(), Identity::default(), true, &|_| ()).unwrap().number, 4);
+    }
 
     #[test]
     fn names_that_no_checkpoint_has_are_left_alone() {

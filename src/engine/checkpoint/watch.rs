@@ -166,7 +166,7 @@ impl Work {
         Ok(is_interrupted)
     }
 
-    fn write<A: Answer>(&self, store: &Store, label: &str, answer: &A) -> Result<Record, CheckpointError> {
+    fn write<A: Answer>(&self, store: &mut Store, label: &str, answer: &A) -> Result<Record, CheckpointError> {
         let of_panel = |(place, panel): (usize, &&Dense)| {
             let name = format!("{}-answer-{place}", self.number);
             let tile_rows = Tiling::new(panel.rows()).tile_rows();
@@ -181,7 +181,7 @@ impl Work {
     }
 
     /// Writes all that is no panel.
-    pub(super) fn write_numbers(&self, store: &Store, numbers: &impl Serialize) -> Result<Piece, CheckpointError> {
+    pub(super) fn write_numbers(&self, store: &mut Store, numbers: &impl Serialize) -> Result<Piece, CheckpointError> {
         let bytes = journal::encode(numbers);
         // Other than panels these change from checkpoint to checkpoint.
         let name = format!("{}-numbers-{}", self.number, store.next_number());

@@ -97,6 +97,18 @@ impl Graph {
         Ok(Patched { rows, isolated })
     }
 
+    /// Forgets nodes after the first `nodes`, which must have no edges.
+    pub fn shrink(&mut self, nodes: usize) -> Result<(), GraphError> {
+        let dropped = self.nodes().saturating_sub(nodes);
+        if dropped > 0 {
+            Arc::make_mut(&mut self.adjacency).shrink(nodes, nodes)?;
+            self.arriving = None;
+            self.degrees.truncate(nodes);
+            self.report.isolated = self.report.isolated.saturating_sub(dropped);
+        }
+        Ok(())
+    }
+
     /// Keeps the report up to date: edges are listed once from now on.
     fn count(&mut self, new_nodes: usize, changes: &Changes) {
         let report = &mut self.report;

@@ -65,6 +65,13 @@ proptest! {
         let ends = told.edges.iter().flat_map(|edge| [Some(edge.from), Some(edge.to).filter(|_| !directed)]);
         let rows: std::collections::BTreeSet<u32> = ends.flatten().collect();
         prop_assert_eq!(done.rows, rows.into_iter().collect::<Vec<_>>());
+        // And back again.
+        patched.patch(nodes, &changes(&after, &before), directed).unwrap();
+        patched.shrink(150).unwrap();
+        let first = graph(150, &before, directed, is_weighted);
+        assert!(patched.adjacency.has_same_tiles(&first.adjacency));
+        assert!(patched.adjacency.transposed().has_same_tiles(&first.adjacency.transposed()));
+        assert_eq!((patched.degrees, patched.report.isolated), (first.degrees, first.report.isolated));
     }
 }
 

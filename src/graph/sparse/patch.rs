@@ -109,6 +109,15 @@ impl Sparse {
         Ok(())
     }
 
+    /// Forgets rows and columns at the end, which must have no entries. The tiles are built anew.
+    pub(in crate::graph) fn shrink(&mut self, rows: usize, cols: usize) -> Result<(), GraphError> {
+        let tiling = Tiling::new(rows);
+        let built = build(Listed { matrix: self, is_turned: false }, tiling, cols, STRIP_COLUMNS, Duplicates::Add)?;
+        self.tiles = built.tiles.into_iter().map(Slot::from).collect();
+        (self.tiling, self.cols, self.transposed) = (tiling, cols, OnceLock::new());
+        Ok(())
+    }
+
     /// The sums of some rows, in ascending order.
     pub(in crate::graph) fn sums_of_rows(&self, rows: &[u32]) -> Vec<f64> {
         let tile_of = |row: u32| self.tiling.tile_of(row as usize);

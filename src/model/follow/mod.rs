@@ -68,6 +68,10 @@ pub struct Applied {
     pub patched: Patched,
     /// How each operation met its edge.
     pub effects: Vec<Effect>,
+    /// Nodes of the graph before.
+    pub nodes_before: usize,
+    /// Rows that had not changed since the last embedding before.
+    newly_touched: Vec<u32>,
 }
 
 impl Follower {
@@ -98,15 +102,40 @@ impl Follower {
         let named: Vec<((u32, u32), Operation)> =
             operations.iter().map(|(edge, operation)| (self.ledger.edge(*edge), *operation)).collect();
         self.graph.check(nodes, named.iter().map(|(edge, _)| *edge))?;
+        let nodes_before = self.graph.nodes();
         let changes = self.ledger.apply(named.iter().map(|(edge, operation)| (*edge, operation.weight())))?;
         let patched = self.graph.patch(nodes, &changes, self.is_directed)?;
         let effects = judge(&named, &changes.edges);
         self.changed += changes.edges.len();
-        self.touched.extend(changes.edges.iter().flat_map(|change| [change.from, change.to]));
-        Ok(Applied { changes, patched, effects })
+        let rows = changes.edges.iter().flat_map(|change| [change.from, change.to]);
+        let newly_touched = rows.filter(|row| self.touched.insert(*row)).collect();
+        Ok(Applied { changes, patched, effects, nodes_before, newly_touched })
     }
 
-    /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them if that is wanted.
+    /// Takes the batch that was applied last back: the graph is what it was before, bit for bit.
+    pub fn undo(&mut self, applied: &Applied) -> Result<(), ModelError> {
+        let edges = applied.changes.edges.iter();
+        let changes = self.ledger.apply(edges.map(|change| ((change.from, change.to), change.before)))?;
+        self.graph.patch(self.graph.nodes(), &changes, self.is_directed)?;
+        self.graph.shrink(applied.nodes_before)?;
+        self.changed -= applied.changes.edges.len();
+        for row in &applied.newly_touched {
+            self.touched.remove(row);
+        }
+        Ok(())
+    }
+
+    /// Why the graph cannot be embedded after a batch, if its degrees show that; `name` says what a node is called.
+    pub fn check(&self, applied: &Applied, name: impl Fn(u32) -> String) -> Result<(), ModelError> {
+        let degree = |row: u32| self.graph.degrees[row as usize];
+        match applied.patched.rows.iter().find(|row| !degree(**row).is_finite()) {
+            Some(&row) => Err(ModelError::Degree { node: name(row), degree: degree(row) }),
+            None => Ok(()),
+        }
+    }
+
+    /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them if that is wanted. After an
+    /// error the embedding before is still there.
     pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
         let mut options = self.options.clone();
         let is_large = self.changed as f64 > LARGE_SHARE * self.ledger.size().edges as f64;
@@ -122,6 +151,9 @@ impl Follower {
             true => embed_from_afar(&self.graph, &options, self.cluster, watch)?,
             false => embed(&self.graph, &options, self.cluster, watch)?,
         };
+        if let Some(triplet) = embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
+            return Err(ModelError::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] });
+        }
         let (shown, moved) = match self.shown.as_ref().filter(|_| self.is_turned) {
             None => (embedding, Vec::new()),
             Some(before) => {

@@ -180,3 +180,56 @@ proptest! {
         }
     }
 }
+
+/// Catches a batch that leaves a trace when it is taken back: what follows has the bits of a follower that never saw it.
+#[test]
+fn a_batch_that_is_taken_back_leaves_no_trace() {
+    let edges = community(0, 120, 5);
+    let known = *edges.keys().next().unwrap();
+    let bad: Batch =
+        vec![((3, 125), Operation::Add(3e38)), ((3, 126), Operation::Add(3e38)), (known, Operation::Remove)];
+    let good: Batch = vec![((4, 120), Operation::Add(2.0)), ((7, 9), Operation::Add(1.0))];
+    for directed in [false, true] {
+        let mut all = Vec::new();
+        for (workers, is_hit) in [(1, false), (1, true), (2, true), (3, true)] {
+            let (graph, cluster) = (graph(120, &edges, directed), Cluster::threads(workers));
+            let mut follower = Follower::new(graph, directed, options(8, Normalize::Row), cluster).unwrap();
+            follower.embed(Watch::default()).unwrap();
+            if is_hit {
+                let before = follower.embedding().unwrap().clone();
+                let applied = follower.apply(127, &bad).unwrap();
+                assert!(follower.check(&applied, |row| row.to_string()).unwrap_err().is_of_numbers());
+                let error = follower.embed(Watch::default()).unwrap_err();
+                assert!(error.is_of_numbers(), "{error}");
+                follower.undo(&applied).unwrap();
+                assert_eq!((follower.graph().nodes(), follower.ledger().edges), (120, edges.len()));
+                assert!(*follower.embedding().unwrap() == before);
+            }
+            follower.apply(121, &good).unwrap();
+            all.push((follower.embed(Watch::default()).unwrap().clone(), follower.graph().degrees.clone()));
+        }
+        assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "directed: {directed}");
+    }
+}
+
+/// What the documentation says of vectors after the first embedding: an orthogonal matrix apart from U√S, with the scores of U·S·Vᵀ.
+#[test]
+fn aligned_vectors_keep_the_singular_values() {
+    let edges = community(0, 120, 5);
+    let mut follower =
+        Follower::new(graph(120, &edges, false), false, options(8, Normalize::Symmetric), Cluster::threads(2)).unwrap();
+    follower.embed(Watch::default()).unwrap();
+    follower.apply(120, &[((4, 19), Operation::Add(2.0))]).unwrap();
+    let embedding = follower.embed(Watch::default()).unwrap();
+    let rank = embedding.rank;
+    let mut gram = vec![0.0; rank * rank];
+    for row in embedding.left.chunks_exact(rank) {
+        for (place, entry) in gram.iter_mut().enumerate() {
+            *entry += f64::from(row[place / rank]) * f64::from(row[place % rank]);
+        }
+    }
+    let found = crate::kernel::small::small_svd(&gram, rank, rank).unwrap().values;
+    for (found, value) in found.iter().zip(&embedding.singular_values) {
+        assert!((found - f64::from(*value)).abs() < 1e-4 * f64::from(*value), "{found} {value}");
+    }
+}

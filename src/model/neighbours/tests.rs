@@ -24,19 +24,19 @@ fn vectors(rows: usize, rank: usize, seed: u64) -> Arc<Vectors> {
 fn slowly(vectors: &Vectors, by: By, question: u32, top: usize) -> Vec<Neighbour> {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>();
     let score = |row: u32| match by {
-        By::Score { is_directed } => vectors.score(question, row, is_directed) + 0.0,
+        By::Score { is_directed } => vectors.exact_score(question, row, is_directed) + 0.0,
         By::Cosine(side) => {
             let one: Vec<f32> = vectors.row(side, question as usize).collect();
             let other: Vec<f32> = vectors.row(side, row as usize).collect();
             let lengths = dot(&one, &one).sqrt() * dot(&other, &other).sqrt();
-            if lengths > 0.0 { (dot(&one, &other) / lengths) as f32 + 0.0 } else { 0.0 }
+            if lengths > 0.0 { dot(&one, &other) / lengths + 0.0 } else { 0.0 }
         }
     };
     let others = (0..vectors.left.rows() as u32).filter(|&row| row != question);
-    let mut all: Vec<Neighbour> = others.map(|row| Neighbour { row, score: score(row) }).collect();
-    all.sort_by(|one, other| other.score.partial_cmp(&one.score).unwrap().then(one.row.cmp(&other.row)));
+    let mut all: Vec<(f64, u32)> = others.map(|row| (score(row), row)).collect();
+    all.sort_by(|one, other| other.0.partial_cmp(&one.0).unwrap().then(one.1.cmp(&other.1)));
     all.truncate(top);
-    all
+    all.into_iter().map(|(score, row)| Neighbour { row, score: score as f32 }).collect()
 }
 
 const ALL: [By; 5] = [
@@ -77,6 +77,26 @@ fn equals_come_in_the_order_of_their_rows() {
         let rows = |n: usize| found[n].iter().map(|neighbour| neighbour.row).collect::<Vec<_>>();
         assert_eq!((rows(0), rows(1)), (vec![0, 1, 3, 4], vec![0, 1, 2, 3]), "{by:?}");
     }
+}
+
+/// Catches scores that are compared after they were rounded to single precision: 1 − 5e-9 and 1 − 1e-9 are one number there.
+#[test]
+fn scores_that_differ_in_double_precision_alone_are_told_apart() {
+    let left = Dense::new(4, 2, vec![1.0, 0.0, 1.0, 1e-4, 1.0, 5e-5, 1.0, 1e-4]).unwrap();
+    let right = Dense::new(4, 2, vec![1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]).unwrap();
+    let vectors = Arc::new(Vectors { left, right });
+    let rows = |by, question, threads| {
+        let found = Neighbours::new(vectors.clone(), by).unwrap().of(&[question], 3, threads);
+        found[0].iter().map(|neighbour| neighbour.row).collect::<Vec<_>>()
+    };
+    for threads in 1..=3 {
+        assert_eq!(rows(By::Cosine(Side::Left), 0, threads), [2, 1, 3]);
+        assert_eq!(rows(By::Score { is_directed: true }, 1, threads), [2, 3, 0]);
+    }
+    let close = Dense::new(3, 2, vec![1.0, 1.0, 1.0, 1e-9, 1.0, 2e-9]).unwrap();
+    let vectors = Arc::new(Vectors { left: close.clone(), right: close });
+    let found = Neighbours::new(vectors, By::Score { is_directed: true }).unwrap().of(&[0], 2, 1);
+    assert_eq!(found[0].iter().map(|neighbour| neighbour.row).collect::<Vec<_>>(), [2, 1]);
 }
 
 #[test]

@@ -11,6 +11,10 @@ use crate::matrix::Dense;
 use crate::model::vectors::Side;
 use crate::report::output::write_array;
 
+/// An array of text of this many bytes is always written as such.
+const ALWAYS: usize = 1 << 20;
+/// A longer one takes at most so many bytes for each byte of the ids; characters of plain text take four already.
+const MOST_FILLED: usize = 64;
 /// Every array starts at a multiple of this.
 const ALIGNMENT: usize = 64;
 
@@ -33,21 +37,40 @@ pub(super) fn write_npz(export: &Export<'_>, file: &mut (impl Write + io::Seek))
             write_dense(array, &mut archive)?;
         }
     }
-    archive.start_file("ids.npy", options)?;
-    match export.numbers() {
-        Some(numbers) => write_array(&mut archive, &[numbers.len()], &numbers)?,
-        None => write_text(export.ids, &mut archive)?,
+    if let Some(numbers) = export.numbers() {
+        archive.start_file("ids.npy", options)?;
+        write_array(&mut archive, &[numbers.len()], &numbers)?;
+    } else if let Some(width) = text_width(export.ids) {
+        archive.start_file("ids.npy", options)?;
+        write_text(export.ids, width, &mut archive)?;
+    } else {
+        archive.start_file("ids_utf8.npy", options)?;
+        let text: Vec<u8> = export.ids.iter().flat_map(|id| id.as_bytes().to_vec()).collect();
+        write_array(&mut archive, &[text.len()], &text)?;
+        archive.start_file("ids_offsets.npy", options)?;
+        let ends = export.ids.iter().scan(0, |end, id| {
+            *end += id.len() as i64;
+            Some(*end)
+        });
+        let offsets: Vec<i64> = std::iter::once(0).chain(ends).collect();
+        write_array(&mut archive, &[offsets.len()], &offsets)?;
     }
     archive.finish()?.flush()
+}
+
+/// How many characters the longest id has, if an array of that width is not far longer than the ids.
+fn text_width(ids: &Ids) -> Option<usize> {
+    let width = ids.iter().map(|id| id.chars().count()).max().unwrap_or(0).max(1);
+    let bytes: usize = ids.iter().map(|id| id.len()).sum();
+    (width.saturating_mul(4 * ids.len()) <= MOST_FILLED * bytes + ALWAYS).then_some(width)
 }
 
 fn write_dense(array: &Dense, file: &mut impl Write) -> io::Result<()> {
     write_array(file, &[array.rows(), array.columns()], array.data())
 }
 
-/// An array of text: every element has as many characters of 32 bits as the longest needs, filled up with zeros.
-fn write_text(ids: &Ids, file: &mut impl Write) -> io::Result<()> {
-    let width = ids.iter().map(|id| id.chars().count()).max().unwrap_or(0).max(1);
+/// An array of text: every element has `width` characters of 32 bits, as many as the longest needs, filled up with zeros.
+fn write_text(ids: &Ids, width: usize, file: &mut impl Write) -> io::Result<()> {
     let mut header = format!("{{'descr': '<U{width}', 'fortran_order': False, 'shape': ({},), }}", ids.len());
     // Magic, version and the length of the header come before it, and an end of line after.
     let before = 10;

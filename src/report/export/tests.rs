@@ -92,3 +92,33 @@ fn only_files_are_replaced() {
         assert!(link.is_symlink() && !fs::read(&path).unwrap().is_empty(), "a link is followed");
     }
 }
+
+/// Catches arrays whose every element is as wide as the longest id: one id of 50,000 characters among 3,000 made 600 MB.
+#[test]
+fn one_long_id_does_not_widen_all_others() {
+    let long = "x".repeat(50_000);
+    let ids = Ids::names((0..3_000).map(|n| if n == 7 { long.clone() } else { format!("n{n}") }));
+    let vectors = vectors(3_000, 3_000, 1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.npz");
+    Export { vectors: &vectors, side: Side::Left, ids: &ids }.write(Format::Npz, &path).unwrap();
+    let size = fs::metadata(&path).unwrap().len();
+    assert!(size < 200_000, "{size} bytes");
+    let mut archive = zip::ZipArchive::new(fs::File::open(&path).unwrap()).unwrap();
+    let mut member = |name: &str| {
+        let mut bytes = Vec::new();
+        io::copy(&mut archive.by_name(name).unwrap(), &mut bytes).unwrap();
+        io::Cursor::new(bytes)
+    };
+    let text: Vec<u8> = npyz::NpyFile::new(member("ids_utf8.npy")).unwrap().into_vec().unwrap();
+    let offsets: Vec<i64> = npyz::NpyFile::new(member("ids_offsets.npy")).unwrap().into_vec().unwrap();
+    let found = offsets.windows(2).map(|ends| &text[ends[0] as usize..ends[1] as usize]);
+    assert!(found.eq(ids.iter().map(|id| id.as_bytes().to_vec())));
+
+    // Ids of ordinary lengths are an array of text, as ever.
+    let (ids, vectors) = (Ids::names(["ann", "a rather long name of one node", "ü"]), self::vectors(3, 3, 1));
+    Export { vectors: &vectors, side: Side::Left, ids: &ids }.write(Format::Npz, &path).unwrap();
+    let archive = zip::ZipArchive::new(fs::File::open(&path).unwrap()).unwrap();
+    let members: Vec<_> = archive.file_names().map(Result::unwrap).collect();
+    assert_eq!(members, ["left.npy", "ids.npy"]);
+}

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use super::{Folder, OutputError, Staged, temporary};
+use super::{Folder, OutputError, Staged};
 
 /// What a file is written with.
 pub type FileWriter<'a> = BufWriter<&'a File>;
@@ -28,15 +28,12 @@ impl SingleFile {
         };
         let Some(name) = path.file_name() else { return Err(OutputError::NoFile { path }) };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let refused = |source| OutputError::Folder { path: parent.to_owned(), source };
-        fs::create_dir_all(parent).map_err(refused)?;
-        temporary(parent).and_then(tempfile::NamedTempFile::close).map_err(refused)?;
-        Ok(Self { folder: Folder(parent.to_owned()), name: name.to_owned() })
+        Ok(Self { folder: Folder::shared(parent)?, name: name.to_owned() })
     }
 
     /// Where it is.
     pub fn path(&self) -> PathBuf {
-        self.folder.0.join(&self.name)
+        self.folder.path.join(&self.name)
     }
 
     /// Writes it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{MODEL, PROBABILITIES, Recipe, SavedError, read_array};
+use super::{MODEL, PROBABILITIES, Recipe, SavedError, of_one_run, read_array};
 use crate::dataset::Ids;
 use crate::matrix::Dense;
 use crate::model::neighbours::{By, Neighbours};
@@ -84,6 +84,10 @@ impl UnknownNode {
 impl Opened {
     /// Opens the `--out` folder of a run that came to its end.
     pub fn open(folder: &Path) -> Result<Self, SavedError> {
+        of_one_run(folder, || Self::open_once(folder))
+    }
+
+    fn open_once(folder: &Path) -> Result<Self, SavedError> {
         let metrics = folder.join(METRICS);
         if !metrics.is_file() {
             return Err(SavedError::NoResults { path: folder.to_owned() });

@@ -69,6 +69,8 @@ impl Session<'_> {
         let Some(follower) = &self.follower else { return Ok(()) };
         let Some(embedding) = follower.embedding() else { return Ok(()) };
         self.totals.embedded_batch = batch;
+        // Every embedding but the first is turned onto the one before it.
+        self.totals.aligned = batch > 0;
         let decomposition = Some(figures.decomposition);
         let stage = Stage { valid, test, decomposition, ..Stage::new(EMBEDDING, figures.seconds) };
         let (experiment, held_out_edges) = (&self.request.experiment, self.dataset.held_out_edges());
@@ -95,7 +97,7 @@ impl Session<'_> {
         let (ids, nodes) = (&self.ids, embedding.nodes);
         // Nodes that came later have no rows yet.
         files.push(ResultFile::new(IDS, move |file| ids.iter().take(nodes).try_for_each(|id| writeln!(file, "{id}"))));
-        self.folder.write(Results { metrics: &metrics, ids: None, files })?;
+        self.folder.write(Results { metrics: &metrics, ids: None, files }, &|_| false)?;
         if self.saved.as_ref().is_none_or(|saved| saved.batch != batch) {
             State::new(self.run, batch, embedding).save(&self.folder)?;
         }

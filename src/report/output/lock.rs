@@ -1,0 +1,98 @@
+//! Who writes into a folder: one run at a time.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::OutputError;
+
+/// The file that is locked while a run writes into its folder. It holds the id of its process.
+const NAME: &str = ".isvd.lock";
+/// How often a lock is tried whose file another run removes at that moment.
+const ATTEMPTS: usize = 100;
+
+/// A lock of the system, which ends with the process however that ends.
+#[derive(Debug)]
+pub(super) struct FolderLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl FolderLock {
+    /// Locks a folder; `None` where the file system has no locks.
+    pub(super) fn take(folder: &Path) -> Result<Option<Self>, OutputError> {
+        let refused = |source| OutputError::Folder { path: folder.to_owned(), source };
+        let path = folder.join(NAME);
+        for _ in 0..ATTEMPTS {
+            let open = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+            drop(open().map_err(refused)?);
+            // A file that is open for reading does not keep a disk from being mounted read-only. NFS locks those alone that are open for
+            // writing.
+            let mut file = match File::open(&path) {
+                // Another run has just ended.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.map_err(refused)?,
+            };
+            let mut locked = file.try_lock();
+            if matches!(locked, Err(TryLockError::Error(_))) {
+                file = open().map_err(refused)?;
+                locked = file.try_lock();
+            }
+            match locked {
+                Ok(()) if !is_at(&file, &path) => {}
+                Ok(()) => {
+                    // Without its id, on a full disk for one, the lock holds all the same.
+                    let _ = fs::write(&path, format!("{}\n", std::process::id()));
+                    return Ok(Some(Self { file, path }));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let process = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
+                    return Err(OutputError::InUse { path: folder.to_owned(), process });
+                }
+                Err(TryLockError::Error(error)) if has_no_locks(&error) => {
+                    let _ = fs::remove_file(&path);
+                    return Ok(None);
+                }
+                Err(TryLockError::Error(error)) => return Err(refused(error)),
+            }
+        }
+        Err(OutputError::InUse { path: folder.to_owned(), process: None })
+    }
+}
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Removed while it is locked: whoever opened it meanwhile sees that it is not the file of that name any more.
+        let _ = fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}
+
+/// Whether a file still has its name.
+fn is_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let place = |found: fs::Metadata| (found.dev(), found.ino());
+        file.metadata().map(place).ok() == fs::metadata(path).map(place).ok()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, path);
+        true
+    }
+}
+
+/// Lustre without `-o flock`, and NFS without a lock manager.
+fn has_no_locks(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        let none = [Errno::NOSYS, Errno::NOTSUP, Errno::NOLCK].map(Errno::raw_os_error);
+        error.raw_os_error().is_some_and(|code| none.contains(&code))
+    }
+    #[cfg(not(unix))]
+    {
+        error.kind() == io::ErrorKind::Unsupported
+    }
+}
