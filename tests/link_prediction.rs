@@ -63,10 +63,10 @@ fn ddi_reaches_the_paper_in_every_stage() {
     for workers in [2, 3] {
         assert_same(&one, &experiment(&data, workers, &["--config=ddi"]), &format!("{workers} workers"));
     }
-    let cold = ["--config=ddi", "--set=update.warm_start=false", "--set=update.iterations=20"];
-    let columns = |run: &Answer| run.metrics["stages"][2]["operator_columns"].as_u64().unwrap();
-    let (warm, cold) = (columns(&one), columns(&experiment(&data, 2, &cold)));
-    assert!(3 * warm <= cold, "a warm start takes {warm} columns, a cold one {cold}");
+    // Figures that are reported are those of a run that met its tolerance.
+    for stage in [0, 2] {
+        assert_eq!(one.metrics["stages"][stage]["is_tolerance_met"], true, "{}", one.metrics["stages"][stage]);
+    }
 }
 
 /// An embedding of ddi alone, to see how much the random start matters.

@@ -24,10 +24,9 @@ pub struct RankSearch {
 }
 
 impl Default for RankSearch {
-    /// The ranks of the paper. Six edges in ten are kept: with four, what is left of a sparse graph is too thin, and too
-    /// small a rank looks best.
+    /// The ranks, the fraction and the negatives of the paper.
     fn default() -> Self {
-        Self { candidates: vec![4, 8, 16, 32, 64, 128, 256], kept: 0.6, negatives: 5 }
+        Self { candidates: vec![4, 8, 16, 32, 64, 128, 256], kept: 0.4, negatives: 5 }
     }
 }
 
