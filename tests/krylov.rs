@@ -450,6 +450,10 @@ fn singular_values_are_right_over_the_whole_range_of_f32() {
         }
         assert!(one.certificate.worst() <= 1e-3, "{factor}, {method:?}");
     }
+    // A product within the matrix overflows: no scale of the whole helps, and the search for one ends.
+    let large = Matrix::dense("X", Dense::new(60, 60, vec![1e30; 3600]).unwrap()).unwrap();
+    let error = decompose(&(&large * &large), &options(3), Cluster::threads(2)).unwrap_err();
+    assert!(error.to_string().contains("not finite"), "{error}");
     let zero = decompose(&(&matrix * 0.0), &options(3), Cluster::threads(2)).unwrap();
     assert_eq!(zero.effective_rank(), 0);
 }

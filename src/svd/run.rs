@@ -12,12 +12,12 @@ use super::keep::{Kept, Probe};
 use super::krylov::grow;
 use super::options::{Options, SvdError};
 use super::prepared::{Beside, Prepared};
-use super::scale::{another_exponent, power_of_two};
+use super::scale::{MOST_SCALES, another_exponent, power_of_two};
 use super::subspace::{Projection, iterate, rotate};
 use super::warm::refine;
 use super::wide::multiply_wide;
 use crate::engine::checkpoint::{Answer, Journal};
-use crate::engine::{Cluster, Session, Shard, Watch, run};
+use crate::engine::{Cluster, EngineError, Session, Shard, Watch, run};
 use crate::kernel::random;
 use crate::matrix::{Dense, Matrix};
 
@@ -114,7 +114,7 @@ pub fn decompose_beside(
     let label = format!("svd {} {}", matrix.shape(), options.label());
     watch.once(&label, cluster, || {
         let mut exponent = 0;
-        loop {
+        for _ in 0..MOST_SCALES {
             let found = match exponent {
                 0 => decompose_scaled(matrix, beside, options, cluster, &watch, exponent)?,
                 _ => {
@@ -131,6 +131,8 @@ pub fn decompose_beside(
                 Err(another) => exponent = another,
             }
         }
+        // A product within the matrix overflows or vanishes whatever the whole is multiplied by.
+        Err(EngineError::NotFinite { step: "a product, at any scale of the matrix,".to_owned() }.into())
     })
 }
 

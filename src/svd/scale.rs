@@ -16,6 +16,9 @@ const BLIND_EXPONENT: i32 = 100;
 /// Scaling beyond this cannot help: the product of a 32-bit weight and a coefficient is zero.
 const LARGEST_EXPONENT: i32 = 400;
 
+/// Scales to try before a matrix is given up.
+pub(super) const MOST_SCALES: usize = 8;
+
 /// Fails with [`SvdError::OutOfRange`] where the first product of a run asks for another scale.
 pub(super) fn check_range(session: &mut Session<'_>, prepared: &Prepared, product: &Shard) -> Result<(), SvdError> {
     let (columns, scaled_by) = (product.cols(), prepared.exponent);
