@@ -1,7 +1,7 @@
 //! The files of a run, replaced all at once.
 //!
 //! The files of a result are written into a folder within the one they are for and brought to the disk; only when all of them are there
-//! do they replace those of an earlier result, in one step ([`swap`]). A full disk or a killed run therefore leaves the earlier
+//! do they replace an earlier result, in one step ([`swap`]). A full disk or a killed run therefore leaves the earlier
 //! result as it was. While a run has a folder no other run may write into it ([`lock`]).
 
 mod lock;
@@ -236,7 +236,7 @@ impl Folder {
             }
             made => made,
         };
-        made.map_err(|source| OutputError::Folder { path: self.path.clone(), source })?;
+        made.map_err(|source| OutputError::File { path: folder.clone(), source })?;
         for ResultFile { name, bytes, write } in files {
             let written = File::create(folder.join(name)).and_then(|file| {
                 let mut writer = BufWriter::new(RoomWriter::new(&file, to_come, make_room));

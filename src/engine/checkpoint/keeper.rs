@@ -99,7 +99,7 @@ impl Keeper {
         }
     }
 
-    /// Makes room for results of about so many bytes on a full disk: without older checkpoints at first, and then without the newest,
+    /// Makes room on a full disk for results of about `bytes`: without older checkpoints at first, and then without the newest,
     /// if the results fit in its place. Says whether there is more room now.
     pub fn make_room(&self, bytes: u64) -> bool {
         let Some(mut store) = self.store() else { return false };

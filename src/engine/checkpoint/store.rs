@@ -126,7 +126,7 @@ impl Store {
         self.number + 1
     }
 
-    /// Writes a piece of so many rows, which `fill` pushes; again without older checkpoints, if the disk is full.
+    /// Writes a piece of `rows` rows, which `fill` pushes; again without older checkpoints, if the disk is full.
     pub(super) fn write(
         &mut self,
         name: &str,

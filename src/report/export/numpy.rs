@@ -13,7 +13,7 @@ use crate::report::output::write_array;
 
 /// An array of text of this many bytes is always written as such.
 const ALWAYS: usize = 1 << 20;
-/// A longer one takes at most so many bytes for each byte of the ids; characters of plain text take four already.
+/// The most bytes that a longer one may take for each byte of the ids; characters of plain text take four already.
 const MOST_FILLED: usize = 64;
 /// Every array starts at a multiple of this.
 const ALIGNMENT: usize = 64;
