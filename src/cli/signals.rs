@@ -9,6 +9,7 @@ use super::error::{self, Error};
 use super::{Request, cluster};
 use crate::engine::checkpoint::Interrupt;
 use crate::engine::mesh::{Mesh, MeshError};
+use crate::report::output::remove_lock_files;
 use crate::report::progress::close;
 
 /// What the other processes are told.
@@ -75,9 +76,10 @@ pub(super) fn end() -> ! {
     exit()
 }
 
-/// Nothing is left on the screen.
+/// Nothing is left on the screen, and no lock file in the folder.
 fn exit() -> ! {
     close();
+    remove_lock_files();
     std::process::exit(Error::INTERRUPTED.into())
 }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use npyz::WriterBuilder;
 use tempfile::NamedTempFile;
 
+pub use lock::remove_lock_files;
 pub use room::MakeRoom;
 pub use single::{FileWriter, SingleFile};
 

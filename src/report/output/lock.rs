@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::OutputError;
 
@@ -10,6 +11,17 @@ use super::OutputError;
 const NAME: &str = ".isvd.lock";
 /// How often a lock is tried whose file another run removes at that moment.
 const ATTEMPTS: usize = 100;
+
+/// The files that are locked now, for a process that ends without dropping its locks.
+static HELD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the lock files of this process, which is about to end.
+pub fn remove_lock_files() {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    for path in held.drain(..) {
+        let _ = fs::remove_file(path);
+    }
+}
 
 /// A lock of the system, which ends with the process however that ends.
 #[derive(Debug)]
@@ -43,6 +55,7 @@ impl FolderLock {
                 Ok(()) => {
                     // Without its id, on a full disk for one, the lock holds all the same.
                     let _ = fs::write(&path, format!("{}\n", std::process::id()));
+                    HELD.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
                     return Ok(Some(Self { file, path }));
                 }
                 Err(TryLockError::WouldBlock) => {
@@ -63,6 +76,8 @@ impl FolderLock {
 impl Drop for FolderLock {
     fn drop(&mut self) {
         // Removed while it is locked: whoever opened it meanwhile sees that it is not the file of that name any more.
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|path| *path != self.path);
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }
