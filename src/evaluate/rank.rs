@@ -24,9 +24,10 @@ pub struct RankSearch {
 }
 
 impl Default for RankSearch {
-    /// The ranks, the fraction and the negatives of the paper.
+    /// The ranks and the negatives of the paper. As many edges are held out as for validation and test
+    /// by default, 15 %, so that the graph that ranks are tried on is like the one that is embedded.
     fn default() -> Self {
-        Self { candidates: vec![4, 8, 16, 32, 64, 128, 256], kept: 0.4, negatives: 5 }
+        Self { candidates: vec![4, 8, 16, 32, 64, 128, 256], kept: 0.85, negatives: 5 }
     }
 }
 
