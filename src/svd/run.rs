@@ -116,14 +116,19 @@ pub fn decompose_beside(
         let mut exponent = 0;
         for _ in 0..MOST_SCALES {
             let found = match exponent {
-                0 => decompose_scaled(matrix, beside, options, cluster, &watch, exponent)?,
+                0 => decompose_scaled(matrix, beside, options, cluster, &watch, exponent),
                 _ => {
                     let factor = power_of_two(exponent);
                     let (matrix, beside) = (matrix * factor, beside.scaled(factor));
-                    decompose_scaled(&matrix, &beside, options, cluster, &watch, exponent)?
+                    decompose_scaled(&matrix, &beside, options, cluster, &watch, exponent)
                 }
             };
-            match found {
+            // A product that overflows ends the run of all workers; other processes end with it.
+            let another = |error: SvdError| match cluster.mesh {
+                None => another_exponent(&error, exponent).map(Err).ok_or(error),
+                Some(_) => Err(error),
+            };
+            match found.or_else(another)? {
                 Ok(mut svd) => {
                     svd.singular_values.iter_mut().for_each(|value| *value *= power_of_two(-exponent));
                     return Ok(svd);
@@ -152,8 +157,9 @@ fn decompose_scaled(
     run(cluster, prepared.programs(), move |session| {
         let triplets = match decompose_on(session, &prepared, &watch) {
             Ok(triplets) => triplets,
-            // All workers see the same error, and end the run together.
-            Err(error) => return another_exponent(&error, exponent).map(Err).ok_or(error),
+            // All workers find the same range, and end the run together.
+            Err(SvdError::OutOfRange { exponent }) => return Ok(Err(exponent)),
+            Err(error) => return Err(error),
         };
         let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);
         Ok(Ok(Svd {

@@ -35,15 +35,10 @@ pub(super) fn check_range(session: &mut Session<'_>, prepared: &Prepared, produc
     }
 }
 
-/// The scale to try again with, if an error says that another one may help.
+/// The scale to try again with, if an error says that a smaller one may help.
 pub(super) fn another_exponent(error: &SvdError, scaled_by: i32) -> Option<i32> {
-    match error {
-        SvdError::OutOfRange { exponent } => Some(*exponent),
-        SvdError::Engine(EngineError::NotFinite { .. }) if scaled_by > -LARGEST_EXPONENT => {
-            Some(scaled_by - BLIND_EXPONENT)
-        }
-        _ => None,
-    }
+    let is_overflow = matches!(error, SvdError::Engine(EngineError::NotFinite { .. }));
+    (is_overflow && scaled_by > -LARGEST_EXPONENT).then_some(scaled_by - BLIND_EXPONENT)
 }
 
 /// The power of two, exactly.
