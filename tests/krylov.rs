@@ -387,7 +387,7 @@ fn every_copy_of_a_repeated_value_is_found() {
         let found = svd.singular_values.iter().filter(|value| **value > 0.98).count();
         assert_eq!(found, copies, "tolerance {tolerance:?}, seed {seed}: {:?}", svd.singular_values);
         let check = svd.certificate.completeness.expect("it is checked unless switched off");
-        assert!(check.gap > 0.0 && check.gap < 0.2 && check.failure_probability <= 1e-3, "{check:?}");
+        assert!(check.gap > 0.0 && check.gap < 0.25 && check.failure_probability <= 1e-3, "{check:?}");
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) const WIDTH: usize = 8;
 /// The largest probability that the check overlooks a missing value.
 const FAILURE_PROBABILITY: f64 = 1e-3;
 /// The gap that is checked by default.
-const DEFAULT_GAP: f64 = 0.1;
+const DEFAULT_GAP: f64 = 0.2;
 
 /// The part of the gap within which values count as copies of σ_k.
 const COPY: f64 = 0.1;

@@ -37,8 +37,8 @@ pub struct Prepared {
     rough: Option<usize>,
     /// Which bases block Krylov iteration grows.
     bases: Bases,
-    /// The matrix is the one to decompose times two to this power.
-    pub(super) exponent: i32,
+    /// The matrix is the one to decompose times two to this power; `None` if its scale is not checked.
+    pub(super) exponent: Option<i32>,
 }
 
 /// A matrix N that is nearly another one, M, and less work to multiply by.
@@ -133,7 +133,7 @@ impl Prepared {
         if gram.is_none() {
             programs.truncate(2);
         }
-        let prepared = Self { shape, options, block, programs, gram, near: None, rough: None, bases, exponent: 0 };
+        let prepared = Self { shape, options, block, programs, gram, near: None, rough: None, bases, exponent: None };
         match cluster.memory {
             // Processes that have more or less memory than others have to do the same.
             Some(limit) => prepared.within(limit, cluster.mesh.is_none()),

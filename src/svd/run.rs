@@ -17,7 +17,7 @@ use super::subspace::{Projection, iterate, rotate};
 use super::warm::refine;
 use super::wide::multiply_wide;
 use crate::engine::checkpoint::{Answer, Journal};
-use crate::engine::{Cluster, EngineError, Session, Shard, Watch, run};
+use crate::engine::{Cluster, Session, Shard, Watch, run};
 use crate::kernel::random;
 use crate::matrix::{Dense, Matrix};
 
@@ -115,13 +115,17 @@ pub fn decompose_beside(
     watch.once(&label, cluster, || {
         let mut exponent = 0;
         for _ in 0..MOST_SCALES {
+            let factor = power_of_two(exponent);
             let found = match exponent {
-                0 => decompose_scaled(matrix, beside, options, cluster, &watch, exponent),
-                _ => {
-                    let factor = power_of_two(exponent);
-                    let (matrix, beside) = (matrix * factor, beside.scaled(factor));
-                    decompose_scaled(&matrix, &beside, options, cluster, &watch, exponent)
-                }
+                0 => decompose_scaled(matrix, beside, options, cluster, &watch, Some(0)),
+                _ => decompose_scaled(
+                    &(matrix * factor),
+                    &beside.scaled(factor),
+                    options,
+                    cluster,
+                    &watch,
+                    Some(exponent),
+                ),
             };
             // A product that overflows ends the run of all workers; other processes end with it.
             let another = |error: SvdError| match cluster.mesh {
@@ -136,8 +140,10 @@ pub fn decompose_beside(
                 Err(another) => exponent = another,
             }
         }
-        // A product within the matrix overflows or vanishes whatever the whole is multiplied by.
-        Err(EngineError::NotFinite { step: "a product, at any scale of the matrix,".to_owned() }.into())
+        // No scale is right where a product within the matrix overflows, or where all that is left of
+        // a difference is rounding: the matrix is taken as it is.
+        let as_it_is = decompose_scaled(matrix, beside, options, cluster, &watch, None)?;
+        as_it_is.map_err(|exponent| SvdError::OutOfRange { exponent })
     })
 }
 
@@ -149,7 +155,7 @@ fn decompose_scaled(
     options: &Options,
     cluster: Cluster,
     watch: &Watch<Progress>,
-    exponent: i32,
+    exponent: Option<i32>,
 ) -> Result<Result<Svd, i32>, SvdError> {
     let mut prepared = Prepared::with_parts_formed(matrix, beside, options, cluster)?;
     prepared.exponent = exponent;

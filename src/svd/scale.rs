@@ -21,7 +21,8 @@ pub(super) const MOST_SCALES: usize = 8;
 
 /// Fails with [`SvdError::OutOfRange`] where the first product of a run asks for another scale.
 pub(super) fn check_range(session: &mut Session<'_>, prepared: &Prepared, product: &Shard) -> Result<(), SvdError> {
-    let (columns, scaled_by) = (product.cols(), prepared.exponent);
+    let Some(scaled_by) = prepared.exponent else { return Ok(()) };
+    let columns = product.cols();
     let squares = session.gram(product)?;
     let largest = squares.iter().step_by(columns + 1).fold(0.0, |largest: f64, square| largest.max(*square)).sqrt();
     let exponent = match largest {

@@ -52,7 +52,8 @@ impl Growth<'_> {
             threshold: threshold(gap, *last).max(rounding_level(*first)),
             steps,
             seed: self.options.seed.wrapping_add((self.searches as u64) << 32),
-            care: self.careful(),
+            // Ritz values need no small residuals; what is left of a dominant vector is multiplied by σ₁².
+            care: Care::for_tolerance(Some(gap), Bases::Right).beside(Some(gap), (first / last).powi(2)),
         };
         let Missing { vectors, operator_columns } = search.run(session)?;
         self.searches += 1;
