@@ -108,11 +108,11 @@ fn one_that_is_near_on_one_side_alone_is_found_out() {
     let matrix = embedding::matrix(&graph, &options).unwrap();
     let nodes = graph.nodes();
     let alone = found(&matrix, None, &options.svd);
-    // Mᵀ makes nothing of the difference w of two nodes without edges. So with N = M + σ/10·w·vᵀ it is u that changes, by a
-    // tenth of w; Mᵀ·u is what it was but for a hundredth of σ, and M·v is off by a tenth.
-    let w = Dense::new(nodes, 1, between_isolated(&graph, 0.1 * alone.singular_values[15])).unwrap();
-    let v = Dense::new(1, nodes, (0..nodes).map(|row| alone.right.row(row)[15]).collect()).unwrap();
-    let added = Matrix::dense("w", w).unwrap().try_multiply(&Matrix::dense("v", v).unwrap()).unwrap();
+    // M maps the difference w of two nodes without edges to zero. So with N = M + σ/10·u·wᵀ the right vector v changes, by a
+    // tenth of w; M·v stays as it was but for a hundredth of σ, and Mᵀ·u is off by a tenth.
+    let w = Dense::new(1, nodes, between_isolated(&graph, 0.1 * alone.singular_values[15])).unwrap();
+    let u = Dense::new(nodes, 1, (0..nodes).map(|row| alone.left.row(row)[15]).collect()).unwrap();
+    let added = Matrix::dense("u", u).unwrap().try_multiply(&Matrix::dense("w", w).unwrap()).unwrap();
     let near = Near { matrix: matrix.try_add(&added).unwrap(), off: 1e-3 };
     let misled = found(&matrix, Some(&near), &options.svd);
     check(&matrix, &misled);
@@ -201,8 +201,14 @@ fn it_is_left_alone_where_it_would_not_serve() {
     let directed = Graph::from_edges(&directed, Import::default()).unwrap();
     let of_directed = embedding::matrix_and_near(&directed, &options(10, Some(TOLERANCE))).unwrap().1;
     assert!(of_directed.is_none(), "eigenvalues may be complex");
-    let weights = (0..list().edges.len()).map(|edge| edge as f32 - 1000.0).collect();
-    let weighted = EdgeList { weights: Some(weights), ..list() };
+    // One negative weight, between nodes whose degrees stay positive.
+    let is_between_hubs = |&(source, target): &(u32, u32)| {
+        source != target && graph.degrees[source as usize].min(graph.degrees[target as usize]) > 3.0
+    };
+    let mut weights = vec![1.0; list().edges.len()];
+    weights[list().edges.iter().position(is_between_hubs).unwrap()] = -0.5;
+    let weights = Some(weights);
+    let weighted = EdgeList { weights, ..list() };
     let weighted = Graph::from_edges(&weighted, Import::default()).unwrap();
     let of_weighted = embedding::matrix_and_near(&weighted, &options(10, Some(TOLERANCE))).unwrap().1;
     assert!(of_weighted.is_none(), "eigenvalues may be more than one");

@@ -43,7 +43,8 @@ fn cora_and_pubmed_reach_the_paper_over_five_seeds() {
 }
 
 /// M is 140×160 with σ_k of 2e-5 of the largest here. Catches arithmetic that squares its condition number:
-/// all methods say the same of all nodes, up to a few whose classes are all but equally likely.
+/// all methods say the same of all nodes, up to a few whose classes are all but equally likely. Products are
+/// rounded to f32, by 6e-8 of σ₁ or 3e-3 of σ_k.
 #[test]
 fn an_ill_conditioned_classifier_is_the_same_by_all_methods() {
     let Some(data) = data() else { return };
@@ -55,7 +56,7 @@ fn an_ill_conditioned_classifier_is_the_same_by_all_methods() {
         let method = format!("--set=classifier.method={method}");
         let metrics = run(own.path(), &[&data, "--config=mine.toml", &method]);
         let residual = stage(&metrics, "classifier")["normal_residual"].as_f64().unwrap();
-        assert!(residual > 0.0 && residual < 1e-3, "{method}: {residual}");
+        assert!(residual > 0.0 && residual < 3e-3, "{method}: {residual}");
         let predictions = fs::read_to_string(own.path().join("out/predictions.csv")).unwrap();
         let class = |line: &str| line.split(',').nth(1).unwrap().to_owned();
         predictions.lines().skip(1).map(class).collect::<Vec<_>>()

@@ -65,8 +65,8 @@ impl Growth<'_> {
             }
             Some(_) => Ok(Outcome::Complete(Rotations::diagonal(self.bases, values))),
             None => {
-                // A value of M above (1 + gap')·σ is one of N above (1 − error)·(1 + gap')·σ.
-                let gap = (1.0 + gap) / (1.0 - self.surrogate_error) - 1.0;
+                // A value of M above (1 + gap')·σ is one of N above (1 − error)·(1 + gap')·σ = (1 + gap)·σ.
+                let gap = (gap + self.surrogate_error) / (1.0 - self.surrogate_error);
                 self.completeness = Some(CompletenessCheck { gap, failure_probability });
                 Ok(Outcome::Complete(Rotations::diagonal(self.bases, values)))
             }

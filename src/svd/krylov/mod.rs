@@ -213,7 +213,7 @@ impl Growth<'_> {
                 self.tell(session, progress, None);
                 let rotations = self.rotations(session, None)?;
                 // The work limit ends the run as it is.
-                if self.is_looked_for() || !self.is_deep() {
+                if !self.is_whole() && (self.is_looked_for() || !self.is_deep()) {
                     return Ok(rotations);
                 }
                 let rank = self.options.rank;

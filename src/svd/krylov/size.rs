@@ -48,7 +48,8 @@ impl Sizes {
         let wanted = options.basis.unwrap_or((KEPT.0 * options.rank + KEPT.1 + more).max(depth(options.rank, width)));
         let started = options.start.as_ref().map_or(width, |_| options.rank.max(width));
         let least = options.rank + LEAST_BLOCKS * started;
-        let kept = wanted.max(least).min(side);
+        // U can span the range of M and a block that rounding adds.
+        let kept = wanted.max(least).min(side + width);
         let columns = 2 * block_columns.saturating_mul(options.iterations.saturating_add(1));
         Self { width, kept, columns }
     }
