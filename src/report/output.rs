@@ -1,8 +1,8 @@
 //! The files of a run, replaced all at once.
 //!
 //! The files of a result are written into a folder within the one they are for and brought to the disk; only when all of them are there
-//! do they replace an earlier result, in one step ([`swap`]). A full disk or a killed run therefore leaves the earlier
-//! result as it was. While a run has a folder no other run may write into it ([`lock`]).
+//! do they replace an earlier result, in one step (`swap`). A full disk or a killed run therefore leaves the earlier
+//! result as it was. While a run has a folder no other run may write into it (`lock`).
 
 mod lock;
 mod room;
