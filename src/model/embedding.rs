@@ -136,6 +136,14 @@ pub enum ModelError {
         /// Its degree.
         degree: f32,
     },
+    /// A singular value cannot be saved as a 32-bit number.
+    #[error(
+        "the largest singular value is {largest:e}, and vectors and values are saved as 32-bit numbers, up to 3.4e38: multiply the matrix by a smaller number"
+    )]
+    TooLarge {
+        /// The largest one.
+        largest: f64,
+    },
 }
 
 impl ModelError {
@@ -147,6 +155,7 @@ impl ModelError {
                 | Self::Svd(SvdError::Engine(EngineError::NotFinite { .. }) | SvdError::NotOrthonormal { .. })
                 | Self::BrokenDown { .. }
                 | Self::Degree { .. }
+                | Self::TooLarge { .. }
         )
     }
 }
@@ -217,6 +226,9 @@ fn embed_beside(
     watch: Watch<Progress>,
 ) -> Result<Embedding, ModelError> {
     let svd = svd::decompose_beside(matrix, beside, options, cluster, watch)?;
+    if let Some(&largest) = svd.singular_values.first().filter(|largest| **largest > f64::from(f32::MAX)) {
+        return Err(ModelError::TooLarge { largest });
+    }
     let roots: Vec<f32> = svd.singular_values.iter().map(|value| value.sqrt() as f32).collect();
     let scale = |vectors: Dense| {
         let mut data = vectors.into_data();

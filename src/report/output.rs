@@ -113,22 +113,31 @@ pub struct Results<'a> {
 /// A file of a run, not yet written.
 pub struct ResultFile<'a> {
     name: &'static str,
-    /// About how long it is, if that is known.
-    bytes: u64,
+    /// How long it is, if that is known without writing it.
+    bytes: Option<u64>,
     write: WriteContent<'a>,
 }
 
-type WriteContent<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>;
+type WriteContent<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 
 impl<'a> ResultFile<'a> {
     /// A file with the content that `write` writes.
-    pub fn new(name: &'static str, write: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'a) -> Self {
-        Self { name, bytes: 0, write: Box::new(write) }
+    pub fn new(name: &'static str, write: impl Fn(&mut dyn Write) -> io::Result<()> + 'a) -> Self {
+        Self { name, bytes: None, write: Box::new(write) }
     }
 
-    /// The same, known to be of about this length.
+    /// The same, known to be of this length.
     pub fn of_bytes(self, bytes: usize) -> Self {
-        Self { bytes: bytes as u64, ..self }
+        Self { bytes: Some(bytes as u64), ..self }
+    }
+
+    /// How long it is.
+    fn length(&self) -> io::Result<u64> {
+        let mut count = room::Count::default();
+        match self.bytes {
+            Some(bytes) => Ok(bytes),
+            None => (self.write)(&mut count).map(|()| count.bytes),
+        }
     }
 
     /// A NumPy array.
@@ -229,7 +238,11 @@ impl Folder {
     /// Brings all files to the disk, under a folder of their own.
     fn stage_all(&self, files: Vec<ResultFile<'_>>, make_room: &MakeRoom<'_>) -> Result<(), OutputError> {
         let folder = self.path.join(NEW);
-        let mut to_come: u64 = files.iter().map(|file| file.bytes).sum();
+        let length = |file: &ResultFile<'_>| {
+            file.length().map_err(|source| OutputError::File { path: self.path.join(file.name), source })
+        };
+        let lengths = files.iter().map(length).collect::<Result<Vec<_>, _>>()?;
+        let mut to_come: u64 = lengths.iter().sum();
         let made = match fs::create_dir(&folder) {
             // Of a result that could not be written.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -238,7 +251,7 @@ impl Folder {
             made => made,
         };
         made.map_err(|source| OutputError::File { path: folder.clone(), source })?;
-        for ResultFile { name, bytes, write } in files {
+        for (ResultFile { name, write, .. }, length) in files.into_iter().zip(lengths) {
             let written = File::create(folder.join(name)).and_then(|file| {
                 let mut writer = BufWriter::new(RoomWriter::new(&file, to_come, make_room));
                 write(&mut writer)?;
@@ -246,7 +259,7 @@ impl Folder {
                 drop(writer);
                 file.sync_all()
             });
-            to_come -= bytes;
+            to_come -= length;
             if let Err(source) = written {
                 // It would only take room that is missing.
                 let _ = fs::remove_dir_all(&folder);

@@ -8,14 +8,21 @@
 //!
 //! 1. The start block is random with b = [`WIDTH`] columns, orthogonal to V.
 //! 2. After q steps the largest Ritz value is θ ≤ λ.
-//! 3. √θ > (1 + g/10)·σ_k proves that a triplet is missing: its Ritz vector joins the basis. (What is
-//!    nearer to σ_k may be a copy of it, found less exactly.)
-//! 4. Otherwise a missing value above (1 + g)·σ_k is unlikely. With ε = 1 − ((1 + g/10) / (1 + g))²
-//!    it needs θ < (1 − ε)·λ, which a single random vector in n dimensions leaves with a probability of at
-//!    most 1.648·√n·exp(−√ε·(2q − 1)) (Kuczyński & Woźniakowski 1992, "Estimating the largest
+//! 3. √θ > (1 + m)·σ_k proves that a triplet is missing: its Ritz vector joins the basis. The margin
+//!    m is what σ_k itself may lack ([`margin`]).
+//! 4. Otherwise a missing value above (1 + g)·σ_k is unlikely. With ε = 1 − ((1 + m) / (1 + g))² it
+//!    needs θ < (1 − ε)·λ, which a single random vector in n dimensions leaves with a probability of
+//!    at most 1.648·√n·exp(−√ε·(2q − 1)) (Kuczyński & Woźniakowski 1992, "Estimating the largest
 //!    eigenvalue by the power and Lanczos algorithms with a random start", SIAM J. Matrix Anal.
 //!    Appl. 13). The b columns are independent, and the block Krylov space contains the Krylov
 //!    space of each: the bound is raised to the power b.
+//!
+//! The run that found V is such a search as well, as long as nothing was discarded from its Krylov
+//! space of q steps from b random columns. Restricted to that space and to what is orthogonal to V,
+//! MᵀM has no eigenvalue above σ_k². Let a missing value have c values found near it, whose singular
+//! vectors may have taken its part of the start block. The other b − c directions of the block are
+//! independent of those vectors, so the bound of step 4 holds with the power b − c. A separate search
+//! is needed only where c is close to b, as it is for repeated values ([`count_near`]), or q is small.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +36,10 @@ const FAILURE_PROBABILITY: f64 = 1e-3;
 /// The gap that is checked by default.
 const DEFAULT_GAP: f64 = 0.2;
 
-/// The part of the gap within which values count as copies of σ_k.
-const COPY: f64 = 0.1;
+/// The largest margin, as a part of the gap.
+const LARGEST_MARGIN: f64 = 0.1;
+/// Single precision leaves less than this multiple of ε·(σ₁/σ_k)² of a relative error in σ_k.
+const VALUE_ROUNDING: f64 = 4.0 * f32::EPSILON as f64;
 
 /// Whether to check that no larger singular value is missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,22 +82,57 @@ impl Completeness {
     }
 }
 
-/// Values above this are missing, given the last one found.
-pub(super) fn threshold(gap: f64, last: f64) -> f64 {
-    (1.0 + COPY * gap) * last
+/// How much larger than the σ_k found a value has to be, in proportion, to be a missing one and no
+/// better approximation of σ_k: the square of the worst residual, or what rounding leaves.
+pub(super) fn margin(gap: f64, worst_residual: f64, first: f64, last: f64) -> f64 {
+    let rounding = VALUE_ROUNDING * (first / last).powi(2);
+    (worst_residual * worst_residual).max(rounding).min(LARGEST_MARGIN * gap)
 }
 
-/// Lanczos steps that check a gap in a space of `dimension`, and the bound on the probability that
-/// they overlook a value.
-pub(super) fn steps(gap: f64, dimension: usize) -> (usize, f64) {
-    // 1 − x² = (1 − x)·(1 + x) with x = (1 + g/10) / (1 + g): a small gap keeps its digits.
-    let epsilon = (1.0 - COPY) * gap * (2.0 + (1.0 + COPY) * gap) / ((1.0 + gap) * (1.0 + gap));
-    let prefactor = libm::log(1.648 * (dimension as f64).sqrt());
-    let exponent = |steps: usize| prefactor - epsilon.sqrt() * (2 * steps - 1) as f64;
-    let enough = libm::log(FAILURE_PROBABILITY) / WIDTH as f64;
-    let least = ((prefactor - enough) / epsilon.sqrt() + 1.0) / 2.0;
-    let count = (least.ceil() as usize).clamp(1, dimension.max(1));
-    (count, libm::exp(WIDTH as f64 * exponent(count)).min(1.0))
+/// The most values that lie within r of any value, in proportion, where r is the worst residual:
+/// vectors found to a residual of r may be mixtures of those whose values differ by r or less. All of
+/// them, where the residual is infinite.
+pub(super) fn count_near(values: &[f64], margin: f64, worst_residual: f64) -> usize {
+    let near = (1.0 + worst_residual.max(margin)).powi(2);
+    let below = |largest: f64| values.iter().filter(|value| **value <= largest && **value * near >= largest).count();
+    values.iter().map(|value| below(*value)).max().unwrap_or(0)
+}
+
+/// A search with a random start block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) gap: f64,
+    pub(super) margin: f64,
+    pub(super) dimension: usize,
+    /// Columns of the start block.
+    pub(super) width: usize,
+}
+
+impl Effort {
+    /// √ε of the module's page. 1 − x² = (1 − x)·(1 + x): a small gap keeps its digits.
+    fn root_of_epsilon(self) -> f64 {
+        let Self { gap, margin, .. } = self;
+        ((gap - margin) * (2.0 + gap + margin)).sqrt() / (1.0 + gap)
+    }
+
+    /// The bound on the probability that so many steps overlook a value.
+    pub(super) fn failure_probability(self, steps: usize) -> f64 {
+        let prefactor = libm::log(1.648 * (self.dimension as f64).sqrt());
+        let exponent = prefactor - self.root_of_epsilon() * (2 * steps.max(1) - 1) as f64;
+        libm::exp(self.width as f64 * exponent).min(1.0)
+    }
+
+    /// The fewest steps that are likely enough to find what is missing.
+    pub(super) fn steps(self) -> usize {
+        let most = self.dimension.max(1);
+        let is_enough = |steps: &usize| self.is_enough(*steps);
+        (1..most).find(is_enough).unwrap_or(most)
+    }
+
+    /// Whether so many steps are likely enough to find what is missing.
+    pub(super) fn is_enough(self, steps: usize) -> bool {
+        self.failure_probability(steps) <= FAILURE_PROBABILITY
+    }
 }
 
 #[cfg(test)]
@@ -100,18 +144,30 @@ mod tests {
     fn the_steps_reach_the_probability_and_no_more_are_taken() {
         for dimension in [50, 4_000, 1_000_000] {
             for gap in [1e-3f64, 0.01, 0.1, 0.5, 3.0] {
-                let epsilon = 1.0 - ((1.0 + gap / 10.0) / (1.0 + gap)).powi(2);
+                let margin = gap / 10.0;
+                let effort = Effort { gap, margin, dimension, width: WIDTH };
+                let epsilon = 1.0 - ((1.0 + margin) / (1.0 + gap)).powi(2);
                 let bound = |steps: usize| {
                     let one = 1.648 * (dimension as f64).sqrt() * (-epsilon.sqrt() * (2 * steps - 1) as f64).exp();
-                    one.powi(WIDTH as i32)
+                    one.powi(WIDTH as i32).min(1.0)
                 };
-                let (count, probability) = steps(gap, dimension);
-                if count == dimension {
+                let steps = effort.steps();
+                if steps == dimension {
                     continue;
                 }
-                assert!((probability / bound(count) - 1.0).abs() < 1e-4, "{gap} in {dimension}");
-                assert!(bound(count) <= FAILURE_PROBABILITY && bound(count - 1) > FAILURE_PROBABILITY);
+                assert!((effort.failure_probability(steps) / bound(steps) - 1.0).abs() < 1e-4, "{effort:?}");
+                assert!(bound(steps) <= FAILURE_PROBABILITY && bound(steps - 1) > FAILURE_PROBABILITY);
             }
         }
+    }
+
+    /// Catches copies of a repeated value that are not counted together.
+    #[test]
+    fn values_near_each_other_are_counted() {
+        let values = [5.0, 2.01, 2.0, 1.99, 1.3, 1.0, 1.0, 1.0, 1.0];
+        assert_eq!(count_near(&values[..5], 1e-4, 0.01), 3);
+        assert_eq!(count_near(&values, 1e-4, 1e-6), 4);
+        assert_eq!(count_near(&values, 1e-4, f64::INFINITY), values.len());
+        assert_eq!(count_near(&[], 1e-4, 0.01), 0);
     }
 }

@@ -10,6 +10,7 @@ use super::keep::Keep;
 use super::krylov::Bases;
 use super::options::{Method, Options, SvdError};
 use super::run::Progress;
+use super::scale::check_length;
 use super::subspace::Tall;
 use crate::engine::{Cluster, Session, with_formed};
 use crate::matrix::{Matrix, Shape};
@@ -299,19 +300,19 @@ impl Prepared {
         })
     }
 
-    /// The eigenvectors of the Gram matrix of the short side, if that is the way to go; where the choice is ours, only if
-    /// their certificate allows it.
-    pub(super) fn trusted_spectrum(
+    /// The eigenvectors of the Gram matrix of the short side, if that is the way to go.
+    pub(super) fn spectrum(
         &self,
         session: &mut Session<'_>,
         progress: &Progress,
     ) -> Result<Option<Spectrum>, SvdError> {
         let Some(gram) = &self.gram else { return Ok(None) };
         let spectrum = gram.spectrum(session, self.options.rank, self.options.keep)?;
+        check_length(self, spectrum.singular_values.first().copied().unwrap_or(0.0))?;
         if session.worker() == 0 {
             progress(1, 1, Some(spectrum.certificate.worst()));
         }
-        Ok(Some(spectrum).filter(|spectrum| self.trusts(&spectrum.certificate)))
+        Ok(Some(spectrum))
     }
 
     /// Whether what the Gram matrix gave is good enough: always, where it was asked for by name.

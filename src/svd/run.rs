@@ -234,7 +234,8 @@ pub fn decompose_on(
     prepared: &Prepared,
     watch: &Watch<Progress>,
 ) -> Result<Triplets, SvdError> {
-    if let Some(spectrum) = prepared.trusted_spectrum(session, watch.progress())? {
+    let spectrum = prepared.spectrum(session, watch.progress())?;
+    if let Some(spectrum) = spectrum.filter(|spectrum| prepared.trusts(&spectrum.certificate)) {
         let triplets = of_spectrum(session, prepared, spectrum)?;
         // What rounding the vectors to 32 bits did shows only now.
         if prepared.trusts(&triplets.certificate) {

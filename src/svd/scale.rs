@@ -21,11 +21,19 @@ pub(super) const MOST_SCALES: usize = 8;
 
 /// Fails with [`SvdError::OutOfRange`] where the first product of a run asks for another scale.
 pub(super) fn check_range(session: &mut Session<'_>, prepared: &Prepared, product: &Shard) -> Result<(), SvdError> {
-    let Some(scaled_by) = prepared.exponent else { return Ok(()) };
+    if prepared.exponent.is_none() {
+        return Ok(());
+    }
     let columns = product.cols();
     let squares = session.gram(product)?;
     let largest = squares.iter().step_by(columns + 1).fold(0.0, |largest: f64, square| largest.max(*square)).sqrt();
-    let exponent = match largest {
+    check_length(prepared, largest)
+}
+
+/// The same, given how long M makes a vector at the most.
+pub(super) fn check_length(prepared: &Prepared, length: f64) -> Result<(), SvdError> {
+    let Some(scaled_by) = prepared.exponent else { return Ok(()) };
+    let exponent = match length {
         0.0 if scaled_by >= LARGEST_EXPONENT => return Ok(()),
         0.0 => BLIND_EXPONENT,
         length => -exponent_of(length),

@@ -40,9 +40,10 @@ pub fn solve_on(
     cut: f64,
     watch: &Watch<Progress>,
 ) -> Result<Solution, SvdError> {
-    let Some(spectrum) = prepared.trusted_spectrum(session, watch.progress())? else {
+    let Some(spectrum) = prepared.spectrum(session, watch.progress())? else {
         return by_iteration(session, prepared, targets, cut, watch);
     };
+    // What counts is the residual of the weights: theirs may be small where that of a triplet is not.
     let direct = of_spectrum(session, prepared, spectrum, targets, cut)?;
     if prepared.trusts_residual(direct.normal_residual) {
         return Ok(direct);

@@ -1,8 +1,9 @@
 //! `isvd-dist neighbors`: the nodes nearest to some nodes.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -116,10 +117,21 @@ impl Neighbors {
     }
 }
 
+/// A longer list is no list of nodes, or a device that never ends.
+const LONGEST_LIST: u64 = 1 << 28;
+
+fn read_bounded(from: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    match from.take(LONGEST_LIST).read_to_string(&mut text)? as u64 {
+        LONGEST_LIST => Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 256 MB")),
+        _ => Ok(text),
+    }
+}
+
 /// The text of a file, or of stdin, and its name.
 fn read(path: &Path) -> Result<(String, String), Error> {
     let is_stdin = path == Path::new("-");
-    let text = if is_stdin { io::read_to_string(io::stdin()) } else { fs::read_to_string(path) };
+    let text = if is_stdin { read_bounded(io::stdin()) } else { File::open(path).and_then(read_bounded) };
     let name = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
     match text {
         Ok(text) => Ok((text, name)),

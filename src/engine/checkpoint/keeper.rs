@@ -16,8 +16,8 @@ use crate::engine::EngineError;
 
 /// Work that took less is done again rather than written down.
 const WORTH_KEEPING: Duration = Duration::from_secs(1);
-/// Bytes that results take beside those that are known before they are written.
-const REST: u64 = 1 << 20;
+/// Bytes that a file system takes beside the content of the files of a result.
+const FILE_SYSTEM_BYTES: u64 = 64 << 10;
 /// Checkpoints may take one part in so many of the time.
 const SHARE: u32 = 20;
 
@@ -99,15 +99,14 @@ impl Keeper {
         }
     }
 
-    /// Makes room on a full disk for results of about `bytes`: without older checkpoints at first, and then without the newest,
+    /// Makes room on a full disk for files of `bytes`: without older checkpoints at first, and then without the newest,
     /// if the results fit in its place. Says whether there is more room now.
     pub fn make_room(&self, bytes: u64) -> bool {
         let Some(mut store) = self.store() else { return false };
         if store.drop_older() {
             return true;
         }
-        // What is not known beforehand, such as the report, is far shorter than vectors.
-        let (taken, needed) = (store.bytes(), bytes + bytes / 8 + REST);
+        let (taken, needed) = (store.bytes(), bytes + FILE_SYSTEM_BYTES);
         if taken == 0 || store.free_bytes().is_none_or(|free| free + taken < needed) {
             return false;
         }

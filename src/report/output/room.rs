@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::engine::checkpoint::is_full;
 
-/// Asked for room where a disk is full, with about how many bytes are still to be written; says whether there is more now.
+/// Asked for room where a disk is full, with how many bytes are still to be written; says whether there is more now.
 pub type MakeRoom<'a> = dyn Fn(u64) -> bool + 'a;
 
 /// There is nothing that could be removed.
@@ -12,10 +12,27 @@ pub(super) fn none(_: u64) -> bool {
     false
 }
 
+/// Counts what is written to it.
+#[derive(Default)]
+pub(super) struct Count {
+    pub(super) bytes: u64,
+}
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writes, and where the disk is full asks for room and goes on.
 pub(super) struct RoomWriter<'a, W> {
     writer: W,
-    /// Bytes to be written, as far as they are known.
+    /// Bytes to be written.
     to_come: u64,
     make_room: &'a MakeRoom<'a>,
 }

@@ -44,7 +44,7 @@ impl Swap<'_> {
     pub(super) fn run(&self, step: Step<'_>) -> io::Result<()> {
         let there = |name: &&&OsStr| fs::symlink_metadata(self.folder.join(name)).is_ok();
         let old: Vec<&OsStr> = self.old.iter().filter(there).copied().collect();
-        if old.is_empty() || !cfg!(unix) {
+        if !cfg!(unix) {
             return self.one_by_one(&old, step);
         }
         match self.link_old(&old, step) {
@@ -99,7 +99,7 @@ impl Swap<'_> {
         fs::rename(&link, self.folder.join(name))
     }
 
-    /// Where nothing is to be replaced, or nothing can be linked. `metrics.json` comes last among the new names, and is the
+    /// Where nothing can be linked. `metrics.json` comes last among the new names, and is the
     /// first of the old ones to go: where it stands the result is whole.
     fn one_by_one(&self, old: &[&OsStr], step: Step<'_>) -> io::Result<()> {
         let _ = remove_dir(&self.folder.join(OLD));

@@ -1,7 +1,7 @@
 //! The search for singular vectors that a basis lacks; [`super::super::completeness`] has the theory.
 
 use super::super::certificate::rounding_level;
-use super::super::completeness::{Completeness, CompletenessCheck, WIDTH, steps, threshold};
+use super::super::completeness::{Completeness, CompletenessCheck, Effort, WIDTH, count_near, margin};
 use super::super::options::SvdError;
 use super::care::{Bases, Care};
 use super::check::Checks;
@@ -20,14 +20,15 @@ pub(super) enum Outcome {
 }
 
 impl Growth<'_> {
-    /// Reduces the bases to the wanted triplets and searches for missing ones. If one is found, its
-    /// direction joins the next block, and random columns with it: they hold further copies of a
-    /// repeated singular value.
+    /// Searches for missing triplets, unless the run itself shows that there are none. For a search the
+    /// bases are reduced to the wanted triplets. If one is missing, its direction joins the next
+    /// block, and random columns with it: they hold further copies of a repeated singular value.
     pub(super) fn search(
         &mut self,
         session: &mut Session<'_>,
         rotations: Rotations,
         wanted: usize,
+        worst_residual: f64,
         next: Next,
     ) -> Result<Outcome, SvdError> {
         let Completeness::Gap(gap) = self.options.completeness else { return Ok(Outcome::Complete(rotations)) };
@@ -40,16 +41,27 @@ impl Growth<'_> {
         let (Some(first), Some(last)) = (values.first(), values.last()) else {
             return Ok(Outcome::Complete(rotations));
         };
+        let margin = margin(gap, worst_residual, *first, *last);
+        let effort = Effort { gap, margin, dimension: next.block.total_rows(), width: WIDTH };
+        // A value of M above (1 + gap')·σ is one of N above (1 − error)·(1 + gap')·σ = (1 + gap)·σ.
+        let gap_of_matrix = (gap + self.surrogate_error) / (1.0 - self.surrogate_error);
+        let checked = |failure_probability| Some(CompletenessCheck { gap: gap_of_matrix, failure_probability });
+        let own =
+            Effort { width: self.sizes.width.saturating_sub(count_near(values, margin, worst_residual)), ..effort };
+        if self.is_from_one_block() && own.is_enough(self.steps) {
+            self.completeness = checked(own.failure_probability(self.steps));
+            return Ok(Outcome::Complete(rotations));
+        }
         self.reduce(session, &rotations, count);
         let (basis, programs) = match self.bases {
             Bases::Right => (&self.right, [self.matrix.plain, self.matrix.transposed]),
             Bases::Both => (&self.left, [self.matrix.transposed, self.matrix.plain]),
         };
-        let (steps, failure_probability) = steps(gap, next.block.total_rows());
+        let steps = effort.steps();
         let search = Search {
             programs,
             found: basis.blocks(),
-            threshold: threshold(gap, *last).max(rounding_level(*first)),
+            threshold: ((1.0 + margin) * last).max(rounding_level(*first)),
             steps,
             seed: self.options.seed.wrapping_add((self.searches as u64) << 32),
             // Ritz values need no small residuals; what is left of a dominant vector is multiplied by σ₁².
@@ -60,17 +72,20 @@ impl Growth<'_> {
         self.operator_columns += operator_columns;
         match vectors {
             // Each search can find a block of copies of a repeated value.
-            Some(vectors) if self.searches <= 2 * self.options.rank.div_ceil(self.sizes.width) => {
+            Some(vectors) if self.searches <= 2 * self.options.rank.div_ceil(WIDTH) => {
                 Ok(Outcome::Incomplete(self.join(session, vectors, next)?))
             }
             Some(_) => Ok(Outcome::Complete(Rotations::diagonal(self.bases, values))),
             None => {
-                // A value of M above (1 + gap')·σ is one of N above (1 − error)·(1 + gap')·σ = (1 + gap)·σ.
-                let gap = (gap + self.surrogate_error) / (1.0 - self.surrogate_error);
-                self.completeness = Some(CompletenessCheck { gap, failure_probability });
+                self.completeness = checked(effort.failure_probability(steps));
                 Ok(Outcome::Complete(Rotations::diagonal(self.bases, values)))
             }
         }
+    }
+
+    /// Whether the basis is the whole Krylov space of one random block.
+    fn is_from_one_block(&self) -> bool {
+        self.drawn == 1 && self.searches == 0 && self.right.best() == 0 && self.options.start.is_none()
     }
 
     /// The next block, with some vectors and images of random ones as further columns.

@@ -202,7 +202,16 @@ impl Growth<'_> {
         progress: &Progress,
         journal: &mut Journal,
     ) -> Result<Rotations, SvdError> {
-        while next.block.cols() > 0 {
+        loop {
+            if next.block.cols() == 0 {
+                // M maps the basis into itself: the triplets in it are exact, but others may be missing.
+                let rotations = self.rotations(session, None)?;
+                match self.search(session, rotations, self.options.rank, 0.0, next)? {
+                    Outcome::Incomplete(with_missing) if with_missing.block.cols() > 0 => next = with_missing,
+                    Outcome::Incomplete(_) => return self.rotations(session, None),
+                    Outcome::Complete(rotations) => return Ok(rotations),
+                }
+            }
             journal.keep(session, || self.state(&next))?;
             let grown = match self.bases {
                 Bases::Both => self.grow_both(session, next)?,
@@ -210,14 +219,24 @@ impl Growth<'_> {
             };
             let Grown { beyond, error, coupling, width, is_last } = grown;
             if is_last {
-                self.tell(session, progress, None);
                 let rotations = self.rotations(session, None)?;
-                // The work limit ends the run as it is.
-                if !self.is_whole() && (self.is_looked_for() || !self.is_deep()) {
+                let rank = self.options.rank;
+                let residual = match coupling.is_empty() {
+                    true => f64::INFINITY,
+                    false => worst_residual(&rotations, &coupling, width, rank),
+                };
+                self.note(residual);
+                self.tell(session, progress, Some(residual).filter(|residual| residual.is_finite()));
+                // The work limit ends the run as it is, unless the triplets are good enough.
+                let is_good = match self.options.tolerance {
+                    Some(tolerance) => residual <= tolerance,
+                    None => !self.is_looked_for() && self.is_deep(),
+                };
+                if !self.is_whole() && !is_good {
                     return Ok(rotations);
                 }
-                let rank = self.options.rank;
-                match self.search(session, rotations, rank, Next { block: beyond, error, step: self.steps })? {
+                let next_block = Next { block: beyond, error, step: self.steps };
+                match self.search(session, rotations, rank, residual, next_block)? {
                     Outcome::Complete(rotations) => return Ok(rotations),
                     Outcome::Incomplete(with_missing) => next = with_missing,
                 }
@@ -251,7 +270,7 @@ impl Growth<'_> {
                     {
                         self.tell(session, progress, worst);
                         let beyond = Next { block: beyond, error, step: self.steps };
-                        match self.search(session, rotations, wanted, beyond)? {
+                        match self.search(session, rotations, wanted, found, beyond)? {
                             Outcome::Complete(rotations) => return Ok(rotations),
                             Outcome::Incomplete(with_missing) => next = with_missing,
                         }
@@ -270,7 +289,6 @@ impl Growth<'_> {
                 false => Next { block: beyond, error, step: self.steps },
             };
         }
-        self.rotations(session, None)
     }
 
     /// The residual of the last wanted triplet, where it alone tells that the triplets are not good enough: it is next to always among the

@@ -50,7 +50,7 @@ impl Sizes {
         let least = options.rank + LEAST_BLOCKS * started;
         // U can span the range of M and a block that rounding adds.
         let kept = wanted.max(least).min(side + width);
-        let columns = 2 * block_columns.saturating_mul(options.iterations.saturating_add(1));
+        let columns = 2 * block_columns.max(width).saturating_mul(options.iterations.saturating_add(1));
         Self { width, kept, columns }
     }
 
