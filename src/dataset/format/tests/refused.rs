@@ -215,7 +215,12 @@ fn guesses_are_named() {
     assert_eq!(said("e.csv", "from,to,weight\na,b,3\nb,c,4\n", &stated), [""; 0]);
     let symmetric = "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n1 2\n2 1\n2 3\n3 2\n";
     assert_eq!(said("e.mtx", symmetric, &auto), ["the matrix is symmetric: edges have no direction (data.directed)"]);
+    let oriented = symmetric.replace("3 2\n", "1 3\n");
+    let remark = "the matrix is not symmetric: edges have a direction (data.directed)";
+    assert_eq!(said("e.mtx", &oriented, &auto), [remark]);
     for directed in [true, false] {
-        assert_eq!(said("e.mtx", symmetric, &EdgeOptions { directed: Some(directed), ..auto }), [""; 0]);
+        for matrix in [symmetric, &oriented] {
+            assert_eq!(said("e.mtx", matrix, &EdgeOptions { directed: Some(directed), ..auto }), [""; 0]);
+        }
     }
 }
