@@ -6,6 +6,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::arguments::What;
 use super::checkpoints::Checkpoints;
+use super::cluster::check_shared;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
 use crate::engine::{Cluster, Keeper, Watch, mesh};
@@ -74,6 +75,7 @@ impl Request {
         } = arguments;
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
         let company = company.settings()?;
+        check_shared(&experiment.dataset, company.as_ref().map_or(1, |company| company.addresses.len()))?;
         let log = LevelFilter::from(log);
         Ok(Self {
             cluster: Cluster {

@@ -101,6 +101,18 @@ impl Source {
         names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     }
 
+    /// The files and folders that the config names.
+    pub fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Demo | Self::Rmat(_) | Self::Catalog(_) => vec![],
+            Self::Store(folder) => vec![folder],
+            Self::Edges(file) => {
+                let nodes = file.nodes.iter().flat_map(NodeFiles::paths);
+                std::iter::once(file.path.as_path()).chain(nodes).collect()
+            }
+        }
+    }
+
     /// Makes or reads the dataset. `folder` is where datasets of the catalog are looked for first; `seed` chooses the edges
     /// that are held out of a user's own graph, or its training nodes, and draws an R-MAT graph.
     pub fn load(&self, folder: Option<&Path>, seed: u64) -> Result<Dataset, LoadError> {

@@ -51,3 +51,23 @@ fn a_port_that_is_taken() {
     program.args(["--hosts=hosts", "--process=0"]);
     Process::start(program).end().assert(4, &["cannot listen on 127.0.0.1:"]);
 }
+
+/// Processes would take the bytes of a pipe from each other, and each would read a part of the graph.
+#[test]
+fn a_pipe_is_not_shared() {
+    let folder = folder();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    fs::write(folder.path().join("hosts"), "127.0.0.1:7461\n127.0.0.1:7462\n").unwrap();
+    fs::write(folder.path().join("edges.txt"), "1 2\n2 3\n3 4\n4 1\n").unwrap();
+    let config = ["--config=links", "--set=data.path=pipe"];
+    let nodes = ["--config=nodes", "--set=data.path=edges.txt", "--set=data.labels=pipe"];
+    let words = ["pipe: found a pipe", "2 processes", "save it to a file", "isvd-dist convert"];
+    for config in [&config[..], &nodes] {
+        for several in [&["launch", "-n", "2"][..], &["--hosts=hosts", "--process=0"]] {
+            let mut program = program(folder.path());
+            program.args(several).args(config);
+            Process::start(program).end().assert(2, &words);
+        }
+    }
+}

@@ -92,6 +92,17 @@ pub enum ClusterError {
         /// What is wrong with it.
         source: TlsError,
     },
+    /// A pipe gives each byte to one process alone.
+    #[error(
+        "{}: found a pipe or a device, expected a file or a folder, which {processes} processes can read: save it to a \
+         file, or make it a store first (isvd-dist convert)", path.display()
+    )]
+    Pipe {
+        /// What cannot be shared.
+        path: PathBuf,
+        /// How many there are.
+        processes: usize,
+    },
     /// A launched run has its processes and its hosts from the launcher.
     #[error("launch starts the processes of an experiment itself: leave {what} out")]
     NotForLaunch {

@@ -9,7 +9,7 @@ mod slurm;
 mod tls;
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -19,6 +19,7 @@ pub(super) use join::{in_company, state_data};
 pub(super) use secret::VARIABLE as SECRET_VARIABLE;
 pub use tls::TlsArguments;
 
+use crate::dataset::Source;
 use crate::engine::mesh::{Secret, Settings};
 
 /// Says to a process which one launched it: it is not to outlive its launcher, which tells the person how the run ended.
@@ -82,6 +83,15 @@ pub enum Scheduler {
 struct Hosts {
     addresses: Vec<String>,
     process: usize,
+}
+
+/// Refuses data that several processes cannot all read. What is not there is left to its reader.
+pub(super) fn check_shared(source: &Source, processes: usize) -> Result<(), ClusterError> {
+    let is_pipe = |path: &&Path| path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    match source.paths().into_iter().find(is_pipe).filter(|_| processes > 1) {
+        Some(path) => Err(ClusterError::Pipe { path: path.to_owned(), processes }),
+        None => Ok(()),
+    }
 }
 
 /// Whether this process is one that `launch` started.

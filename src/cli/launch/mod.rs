@@ -10,7 +10,7 @@ use std::path::Path;
 
 use clap::{Args, Parser};
 
-use super::cluster::ClusterError;
+use super::cluster::{ClusterError, check_shared};
 use super::{Arguments, Error, Request, error};
 use crate::engine::mesh::Secret;
 use crate::kernel::cores;
@@ -62,6 +62,7 @@ impl Launch {
         // What is wrong with the config is said once, and not by every process.
         let (workers, is_quiet) = (parsed.workers, parsed.quiet);
         let request = Request::new(parsed)?;
+        check_shared(&request.experiment.dataset, self.processes)?;
         if !is_quiet {
             workers.advise(self.processes);
         }

@@ -71,7 +71,9 @@ pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdge
     taken.into_iter().for_each(Taken::keep);
     let mut remarks = vec![];
     let edges = match symmetry {
-        Symmetry::General | Symmetry::Skew => edges_of(nodes, places, values, options, &mut remarks),
+        Symmetry::General | Symmetry::Skew => {
+            edges_of(nodes, places, values, options, &mut remarks).map_err(|over| over.reading(path))?
+        }
         Symmetry::Symmetric => {
             let weights = Some(values).filter(|values| values.iter().any(|&value| value != 1.0));
             EdgeList { nodes, edges: places, weights, directed: options.directed.unwrap_or(false) }

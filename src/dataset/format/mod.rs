@@ -25,6 +25,7 @@ mod sparse;
 mod symmetry;
 mod text;
 mod torch;
+mod zip_directory;
 mod zipped;
 
 pub use array::{Array, ElementKind, ElementType};

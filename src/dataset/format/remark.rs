@@ -24,6 +24,8 @@ pub enum Remark {
     ThirdColumnIsWeight,
     /// A matrix that is stored in full is symmetric, so its edges have no direction.
     Symmetric,
+    /// A matrix that is stored in full is not symmetric, so its edges have a direction.
+    NotSymmetric,
 }
 
 impl fmt::Display for Remark {
@@ -45,6 +47,7 @@ impl fmt::Display for Remark {
             }
             Self::ThirdColumnIsWeight => f.write_str("the third column is the weight (data.weights)"),
             Self::Symmetric => f.write_str("the matrix is symmetric: edges have no direction (data.directed)"),
+            Self::NotSymmetric => f.write_str("the matrix is not symmetric: edges have a direction (data.directed)"),
         }
     }
 }

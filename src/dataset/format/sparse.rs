@@ -108,6 +108,7 @@ impl Entries {
         }
         let mut remarks = vec![];
         let edges = edges_of(self.rows, self.places, self.values, options, &mut remarks);
+        let edges = edges.map_err(|over| over.reading(&self.path))?;
         Ok(ReadEdges { edges, ids: Ids::counted(0, self.rows), format, header: false, remarks })
     }
 

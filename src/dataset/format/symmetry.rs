@@ -2,84 +2,90 @@
 
 use super::{EdgeOptions, Remark};
 use crate::dataset::EdgeList;
+use crate::dataset::budget::{Budget, OverBudget};
 
 /// The edges of a square matrix whose entries are all stored. Unless edges are stated to be
-/// directed, a symmetric matrix is that of an undirected graph: each of its edges is listed once,
-/// so that the adjacency matrix is the one that was stored.
+/// directed, entries of value zero are none, and a symmetric matrix is that of an undirected
+/// graph: each of its edges is listed once, so that the adjacency matrix is the one that was stored.
 pub(super) fn edges_of(
     nodes: usize,
     mut places: Vec<(u32, u32)>,
     values: Vec<f32>,
     options: &EdgeOptions,
     remarks: &mut Vec<Remark>,
-) -> EdgeList {
+) -> Result<EdgeList, OverBudget> {
     let mut weights = Some(values).filter(|values| values.iter().any(|&value| value != 1.0));
     let mut directed = options.directed.unwrap_or(true);
-    if options.directed != Some(true) && is_symmetric(nodes, &places, weights.as_deref()) {
-        directed = false;
-        remarks.extend(options.directed.is_none().then_some(Remark::Symmetric));
-        if let Some(weights) = &mut weights {
-            let mut is_kept = places.iter().map(|(row, column)| row <= column);
-            weights.retain(|_| is_kept.next().unwrap_or(false));
+    if options.directed != Some(true) {
+        if let Some(weights) = weights.as_mut().filter(|weights| weights.contains(&0.0)) {
+            let mut is_kept = weights.iter().map(|&value| value != 0.0);
+            places.retain(|_| is_kept.next().unwrap_or(false));
+            weights.retain(|&value| value != 0.0);
         }
-        places.retain(|(row, column)| row <= column);
+        let is_symmetric = is_symmetric(nodes, &places, weights.as_deref())?;
+        if is_symmetric {
+            directed = false;
+            if let Some(weights) = &mut weights {
+                let mut is_kept = places.iter().map(|(row, column)| row <= column);
+                weights.retain(|_| is_kept.next().unwrap_or(false));
+            }
+            places.retain(|(row, column)| row <= column);
+        }
+        let remark = if is_symmetric { Remark::Symmetric } else { Remark::NotSymmetric };
+        remarks.extend(options.directed.is_none().then_some(remark));
     }
-    EdgeList { nodes, edges: places, weights, directed }
+    Ok(EdgeList { nodes, edges: places, weights, directed })
 }
 
 /// Whether the value at (i, j) is that at (j, i), everywhere; values at the same place add up.
-fn is_symmetric(nodes: usize, places: &[(u32, u32)], values: Option<&[f32]>) -> bool {
+fn is_symmetric(nodes: usize, places: &[(u32, u32)], values: Option<&[f32]>) -> Result<bool, OverBudget> {
     let turned = |&(row, column): &(u32, u32)| (column, row);
+    let value = |entry: usize| values.map_or(1.0, |values| values[entry]);
     // Few entries of a matrix of many rows are not worth an array of its rows.
     let is_filled = nodes / 8 <= places.len();
     if is_filled && places.is_sorted_by(|a, b| a < b) {
-        return is_symmetric_in_order(nodes, places.len(), |entry| places[entry], |entry| value(values, entry));
+        return is_symmetric_in_order(nodes, places.len(), |entry| places[entry], value);
     }
     if is_filled && places.is_sorted_by(|a, b| turned(a) < turned(b)) {
-        return is_symmetric_in_order(
-            nodes,
-            places.len(),
-            |entry| turned(&places[entry]),
-            |entry| value(values, entry),
-        );
+        return is_symmetric_in_order(nodes, places.len(), |entry| turned(&places[entry]), value);
     }
-    let merged = |place: fn((u32, u32)) -> (u32, u32)| {
-        let entries = places.iter().enumerate();
-        let mut entries: Vec<_> = entries.map(|(at, &pair)| (place(pair), f64::from(value(values, at)))).collect();
-        entries.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        entries.dedup_by(|next, first| {
-            let is_same = next.0 == first.0;
-            first.1 += if is_same { next.1 } else { 0.0 };
-            is_same
-        });
-        entries
-    };
-    merged(|pair| pair) == merged(|(row, column)| (column, row))
-}
-
-fn value(values: Option<&[f32]>, entry: usize) -> f32 {
-    values.map_or(1.0, |values| values[entry])
+    let _taken = Budget::current().take_for::<((u32, u32), f64)>(places.len())?;
+    let mut merged = Vec::with_capacity(places.len());
+    merged.extend(places.iter().enumerate().map(|(entry, &place)| (place, f64::from(value(entry)))));
+    merged.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    merged.dedup_by(|next, first| {
+        let is_same = next.0 == first.0;
+        first.1 += if is_same { next.1 } else { 0.0 };
+        is_same
+    });
+    merged.retain(|&(_, sum)| sum != 0.0);
+    if is_filled {
+        return is_symmetric_in_order(nodes, merged.len(), |entry| merged[entry].0, |entry| merged[entry].1);
+    }
+    let at = |place| merged.binary_search_by_key(&place, |entry| entry.0).ok();
+    Ok(merged.iter().all(|(place, sum)| at(turned(place)).is_some_and(|mirrored| merged[mirrored].1 == *sum)))
 }
 
 /// The same of entries that follow each other row after row, each place once. The entries of a row
 /// are met in the order of their columns by the entries that they mirror, so one position a row
 /// finds all of them.
-fn is_symmetric_in_order(
+fn is_symmetric_in_order<V: PartialEq>(
     nodes: usize,
     entries: usize,
     place: impl Fn(usize) -> (u32, u32),
-    value: impl Fn(usize) -> f32,
-) -> bool {
+    value: impl Fn(usize) -> V,
+) -> Result<bool, OverBudget> {
+    let _taken = Budget::current().take_for::<usize>(nodes + 1)?;
     let mut next = vec![0usize; nodes + 1];
     (0..entries).for_each(|entry| next[place(entry).0 as usize + 1] += 1);
     (0..nodes).for_each(|row| next[row + 1] += next[row]);
-    (0..entries).all(|entry| {
+    Ok((0..entries).all(|entry| {
         let (row, column) = place(entry);
         let mirrored = &mut next[column as usize];
         let is_there = *mirrored < entries && place(*mirrored) == (column, row) && value(*mirrored) == value(entry);
         *mirrored += 1;
         is_there
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -100,13 +106,16 @@ mod tests {
         /// or not.
         #[test]
         fn symmetric_is_what_equals_its_transpose(
-            drawn in prop::collection::vec((0u32..6, 0u32..6, 1u8..4), 0..20),
-            (mirrored, order, single) in (any::<bool>(), 0u8..3, any::<bool>()),
+            drawn in prop::collection::vec((0u32..6, 0u32..6, -1i8..4), 0..20),
+            (mirrored, order, single, spare) in (any::<bool>(), 0u8..3, any::<bool>(), any::<bool>()),
         ) {
-            let nodes = 6;
+            // Rows without entries, many for each that has one.
+            let nodes = if spare { 200 } else { 6 };
             let mut entries: Vec<((u32, u32), f32)> = drawn.iter().map(|&(a, b, v)| ((a, b), f32::from(v))).collect();
             if mirrored {
-                entries.extend(drawn.iter().filter(|(a, b, _)| a != b).map(|&(a, b, v)| ((b, a), f32::from(v))));
+                // Zeros are no entries, wherever they are.
+                let others = drawn.iter().filter(|(a, b, v)| a != b && *v != 0);
+                entries.extend(others.map(|&(a, b, v)| ((b, a), f32::from(v))));
             }
             match order {
                 0 => entries.sort_by_key(|&((row, column), _)| (row, column)),
@@ -118,21 +127,63 @@ mod tests {
             }
             let (places, values): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
             let matrix = dense(nodes, &places, &values);
-            let is_equal = (0..36).all(|at| matrix[at] == matrix[at % 6 * 6 + at / 6]);
+            let cells = nodes * nodes;
+            let is_equal = (0..cells).all(|at| matrix[at] == matrix[at % nodes * nodes + at / nodes]);
             let mut remarks = vec![];
-            let list = edges_of(nodes, places.clone(), values.clone(), &EdgeOptions::default(), &mut remarks);
-            prop_assert_eq!((list.directed, remarks.len()), (!is_equal, usize::from(is_equal)));
+            let list = edges_of(nodes, places.clone(), values.clone(), &EdgeOptions::default(), &mut remarks).unwrap();
+            let remark = if is_equal { Remark::Symmetric } else { Remark::NotSymmetric };
+            prop_assert_eq!((list.directed, &remarks[..]), (!is_equal, &[remark][..]));
             // The adjacency matrix of the list is the matrix.
             let listed = list.weights.clone().unwrap_or(vec![1.0; list.edges.len()]);
             let mut back = dense(nodes, &list.edges, &listed);
             if is_equal {
                 let upper = back.clone();
-                (0..36).filter(|at| at / 6 > at % 6).for_each(|at| back[at] = upper[at % 6 * 6 + at / 6]);
+                let lower = (0..cells).filter(|at| at / nodes > at % nodes);
+                lower.for_each(|at| back[at] = upper[at % nodes * nodes + at / nodes]);
             }
             prop_assert_eq!(back, matrix);
             let stated = EdgeOptions { directed: Some(true), ..EdgeOptions::default() };
-            let list = edges_of(nodes, places.clone(), values, &stated, &mut remarks);
+            let list = edges_of(nodes, places.clone(), values, &stated, &mut remarks).unwrap();
+            prop_assert_eq!(remarks.len(), 1);
             prop_assert_eq!((list.directed, list.edges), (true, places));
+        }
+    }
+
+    /// A zero on one side alone makes no direction, and is no edge.
+    #[test]
+    fn a_stored_zero_is_no_entry() {
+        let (places, values) = (vec![(0, 1), (1, 0), (2, 0), (1, 2)], vec![2.0, 2.0, 0.0, -0.0]);
+        let mut remarks = vec![];
+        let list = edges_of(3, places.clone(), values.clone(), &EdgeOptions::default(), &mut remarks).unwrap();
+        assert_eq!((list.directed, list.edges, list.weights), (false, vec![(0, 1)], Some(vec![2.0])));
+        assert_eq!(remarks, [Remark::Symmetric]);
+        let stated = EdgeOptions { directed: Some(true), ..EdgeOptions::default() };
+        let list = edges_of(3, places.clone(), values, &stated, &mut remarks).unwrap();
+        assert_eq!(list.edges, places, "pairs that are stated to have a direction stay as they are");
+    }
+
+    /// Catches copies and arrays that no budget knows of, for each way of looking.
+    #[test]
+    fn what_the_comparison_takes_is_counted_before_it_is_allocated() {
+        let ring: Vec<(u32, u32)> = (0..1000).map(|node| (node, (node + 1) % 1000)).collect();
+        let by_column = ring.iter().map(|&(row, column)| (column, row)).collect();
+        let mixed = (0..1000).map(|n| ring[n * 7 % 1000]).collect();
+        for (nodes, places, needed) in [
+            (1000, ring, 8_008),
+            (1000, by_column, 8_008),
+            (1000, mixed, 24_008),
+            (900_000, vec![(5, 6); 1000], 16_000),
+        ] {
+            let places: Vec<_> = places;
+            let look = |limit| {
+                let budget = Budget::new(limit);
+                let options = EdgeOptions::default();
+                let list = budget.within(|| edges_of(nodes, places.clone(), vec![], &options, &mut vec![]));
+                assert_eq!(budget.left(), limit, "what is taken is given back");
+                list
+            };
+            assert_eq!(look(needed).unwrap().edges.len(), 1000);
+            assert!(look(needed - 1).is_err(), "{nodes}");
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::FormatError;
-use super::input::{Input, Original, ReadSeek, Seekable, read_up_to};
+use super::input::{Input, Original, Seekable, read_up_to};
+use super::zip_directory::{Allowed, Directory};
 use crate::dataset::budget::{Budget, Taken};
 
 pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
@@ -18,11 +21,12 @@ const LOCAL_HEADER: (usize, usize) = (30, 26);
 /// An archive whose names all stay inside it.
 pub(crate) struct Archive {
     path: PathBuf,
-    zip: ZipArchive<Box<dyn ReadSeek>>,
+    zip: ZipArchive<Allowed>,
     names: Vec<String>,
     original: Original,
     budget: Budget,
-    _taken: Taken,
+    /// What a copy of the file takes, and what its directory does.
+    _taken: [Taken; 2],
 }
 
 impl Archive {
@@ -32,9 +36,17 @@ impl Archive {
             return Err(FormatError::Empty { path, expected: "a zip archive" });
         }
         let budget = input.budget().clone();
-        let Seekable { reader, original, _taken } = input.seekable()?;
+        let Seekable { mut reader, original, _taken } = input.seekable()?;
         let broken = |error| broken(&path, error);
+        let directory = Directory::of(&mut reader).map_err(|source| FormatError::io(&path, source))?;
+        let no_end = ZipError::InvalidArchive("its directory has no end".into());
+        let directory = directory.ok_or(no_end).map_err(broken)?;
+        directory.check(&path)?;
+        let _taken = [_taken, budget.take(directory.memory()).map_err(|over| over.reading(&path))?];
+        let allowance = Arc::new(AtomicU64::new(directory.allowance()));
+        let reader = Allowed { reader, allowance: Arc::clone(&allowance) };
         let mut zip = ZipArchive::new(reader).map_err(broken)?;
+        allowance.store(u64::MAX, Relaxed);
         let mut names = vec![];
         let mut places = vec![];
         for number in 0..zip.len() {

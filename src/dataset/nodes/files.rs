@@ -24,6 +24,17 @@ pub struct NodeFiles {
     pub split: NodeSplitFrom,
 }
 
+impl NodeFiles {
+    /// All of them.
+    pub(in crate::dataset) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let split = match &self.split {
+            NodeSplitFrom::Files { train, valid, test } => [Some(train), valid.as_ref(), test.as_ref()],
+            _ => [None; 3],
+        };
+        [self.features.as_ref(), self.labels.as_ref()].into_iter().chain(split).flatten().map(PathBuf::as_path)
+    }
+}
+
 /// Where a split of nodes comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeSplitFrom {

@@ -5,7 +5,7 @@ use super::list;
 use crate::dataset::UNLABELLED;
 use crate::dataset::budget::{Budget, OverBudget, Taken, bytes_of};
 use crate::dataset::format::input::Input;
-use crate::dataset::format::{Format, FormatError, npy, text};
+use crate::dataset::format::{Fault, Format, FormatError, excerpt, npy, text};
 
 /// The class of each node, and what the classes are called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,6 +59,10 @@ fn by_line(input: Input) -> Result<Labels, FormatError> {
     let mut names = 0;
     text::each_line(input, |line| {
         let label = text::utf8(line)?;
+        if text::is_quoted(line) {
+            let remedy = "write the file again without quotes";
+            return Err(Fault::new(format!("{} in quotes", excerpt(line)), "a label without quotes", remedy));
+        }
         let none = matches!(label, "" | "-1" | "?") || label.eq_ignore_ascii_case("nan");
         if !none {
             names += PIECE + label.len() as u64;

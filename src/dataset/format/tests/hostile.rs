@@ -227,6 +227,10 @@ fn no_format_takes_more_memory_than_it_may() {
     let matrix: String = (0..20_000).map(|n| format!("1 {}\n", n % 1000 + 1)).collect();
     let head = "%%MatrixMarket matrix coordinate pattern general\n1000 1000 20000\n";
     too_large("e.mtx", format!("{head}{matrix}"), LIMIT, edges(usual));
+    // The entries alone fit: the comparison of those that are in no order does not.
+    let mixed: String = (0..20_000).map(|n| format!("{} 1\n", n * 7 % 1000 + 1)).collect();
+    let packed = gzip(format!("{head}{mixed}").as_bytes());
+    too_large("e.mtx.gz", packed, 400_000, edges(usual));
     let zeros = npy("<i8", "(50000, 2)", &[0; 800_000]);
     too_large("e.npy", &zeros, LIMIT, edges(usual));
     too_large("across.npy", npy("<i8", "(2, 50000)", &[0; 800_000]), LIMIT, edges(usual));
@@ -257,6 +261,49 @@ fn no_format_takes_more_memory_than_it_may() {
     let torch = |path: &Path| read_torch(path).map(drop);
     let bomb = zip(&[("a/data.pkl", vec![b'N'; 2_000_000])], CompressionMethod::Deflated);
     too_large("bomb.pt", bomb, LIMIT, torch);
+}
+
+/// The end of a zip archive whose directory is said to have so many entries, in the long form.
+fn long_end(entries: u64, bytes: u64, start: u64) -> Vec<u8> {
+    let eight = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
+    let record =
+        [&b"PK\x06\x06"[..], &eight(&[44]), &[45, 0, 45, 0], &[0; 8], &eight(&[entries, entries, bytes, start])];
+    let locator = [&b"PK\x06\x07"[..], &[0; 4], &eight(&[start + bytes]), &[1, 0, 0, 0]];
+    let end = [&b"PK\x05\x06"[..], &[0; 4], &[0xff; 12], &[0; 2]];
+    [record.concat(), locator.concat(), end.concat()].concat()
+}
+
+/// Entries of a directory take far more memory than bytes in the file, before any of them is opened.
+#[test]
+fn the_directory_of_an_archive_is_counted_before_it_is_read() {
+    let entry = |name: &str| {
+        let mut header = [&b"PK\x01\x02"[..], &[0; 42], name.as_bytes()].concat();
+        header[28] = name.len() as u8;
+        header
+    };
+    let data = [&b"PK\x03\x04"[..], &[0; 26]].concat();
+    let archive = |entries: usize, end: &dyn Fn(u64, u64, u64) -> Vec<u8>| {
+        let directory: Vec<u8> = (0..entries).flat_map(|n| entry(&format!("{n:05}"))).collect();
+        let end = end(entries as u64, directory.len() as u64, data.len() as u64);
+        [&data[..], &directory, &end].concat()
+    };
+    let short = |entries: u64, bytes: u64, start: u64| {
+        let count = (entries as u16).to_le_bytes();
+        let [bytes, start] = [bytes, start].map(|number| (number as u32).to_le_bytes());
+        [&b"PK\x05\x06"[..], &[0; 4], &count, &count, &bytes, &start, &[0; 2]].concat()
+    };
+    let usual = EdgeOptions::default();
+    too_large("e.npz", archive(5_000, &short), 1_000_000, |path| read_edges(path, &usual).map(drop));
+    too_large("e.npz", archive(5_000, &long_end), 1_000_000, |path| read_edges(path, &usual).map(drop));
+    too_large("e.pt", archive(5_000, &short), 1_000_000, |path| read_torch(path).map(drop));
+    let written = write("e.npz", archive(65_536, &long_end));
+    let error = read_edges(&written.path, &usual).unwrap_err();
+    assert_words(&error, &written.path, &["65536 entries", "at most 65535", "save fewer arrays"]);
+    // An end record that tells of one entry, and a directory of thousands before another one.
+    let lying = [archive(40_000, &long_end), short(1, 50, 0)].concat();
+    let written = write("e.npz", lying);
+    let error = Budget::new(1_000_000).within(|| read_edges(&written.path, &usual)).unwrap_err();
+    assert_words(&error, &written.path, &["damaged"]);
 }
 
 /// What a file needs while it is read is counted, and no more: limits near to what is needed serve.

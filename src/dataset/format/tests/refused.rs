@@ -153,8 +153,60 @@ fn other_formats_are_no_names() {
     refused_with("e.csv", "1,2\n2,\"3\"\n", &numbers, &[&["line 2"], &QUOTES[..]].concat());
     refused_with("e.csv", "{\"a\": 1, \"b\": 2}\n", &numbers, &[&["line 1"], &json[..]].concat());
     // What is no JSON and no quoted field is a name.
-    let read = read("e.txt", "{a} [b]\n5\" pipe\n'c' {a}\n", &EdgeOptions::default()).unwrap();
-    assert_eq!(read.ids.iter().collect::<Vec<_>>(), ["{a}", "[b]", "5\"", "pipe", "'c'"]);
+    let read = read("e.txt", "{a} [b]\n(2)-a,(3)-b\n'c' {a}\n", &EdgeOptions::default()).unwrap();
+    assert_eq!(read.ids.iter().collect::<Vec<_>>(), ["{a}", "[b]", "(2)-a", "(3)-b", "'c'"]);
+    refused("e.txt", "ann\" bob\nbob eve\n", &[&["line 1", "`ann\"`"], &QUOTES[..]].concat());
+    refused("e.txt", "ann bob\nbob eve\"\n", &[&["line 2", "`eve\"`"], &QUOTES[..]].concat());
+}
+
+#[test]
+fn what_python_prints_is_no_edge_list() {
+    let python = ["line 1", "Python", "lines of two ids", "print(source, target"];
+    for text in [
+        "{'source': 51, 'target': 52}\n{'source': 52, 'target': 53}\n",
+        "(1, 2)\n(2, 3)\n",
+        "(1, 2),\n(2, 3),\n",
+        "('ann', 'bob')\n('bob', 'eve')\n",
+        "(1, 2, {'weight': 3})\n",
+        "((0, 1), (0, 2))\n",
+        "[(1, 2), (2, 3)]\n",
+        "{1: [2, 3], 2: [3]}\n",
+    ] {
+        refused("e.txt", text, &python);
+        for weights in [Weights::Ignore, Weights::Third] {
+            refused_with("e.txt", text, &EdgeOptions { weights, ..EdgeOptions::default() }, &python);
+        }
+    }
+}
+
+/// Catches a comma in a dict that is taken for the separator of names.
+#[test]
+fn the_dicts_of_networkx_are_refused_or_ignored() {
+    let words = ["line 1", "a dict of Python", "write_weighted_edgelist", "weights = \"ignore\""];
+    for (text, ids) in [
+        ("1 2 {'weight': 3}\n2 3 {'weight': 4}\n", ["1", "2", "3"]),
+        ("1 2 {}\n2 3 {}\n", ["1", "2", "3"]),
+        ("a b {'weight': 3, 'year': 4}\nb c {'weight': 3, 'year': 4}\n", ["a", "b", "c"]),
+        ("a,b,{'weight': 3}\nb,c,{'weight': 3}\n", ["a", "b", "c"]),
+        ("a\tb\t{'weight': 3, 'year': 4}\nb\tc\t{'weight': 3, 'year': 4}\n", ["a", "b", "c"]),
+    ] {
+        refused("e.edgelist", text, &words);
+        refused_with("e.edgelist", text, &EdgeOptions { weights: Weights::Third, ..EdgeOptions::default() }, &words);
+        let ignore = EdgeOptions { weights: Weights::Ignore, ..EdgeOptions::default() };
+        let read = read("e.edgelist", text, &ignore).unwrap();
+        assert_eq!(read.ids.iter().collect::<Vec<_>>(), ids);
+        assert_eq!(read.edges.weights, None);
+    }
+}
+
+/// `"tea"` and `tea` are not two classes.
+#[test]
+fn labels_in_quotes_are_refused() {
+    for (text, line) in [("tea\n\"tea\"\n", "line 2"), ("\"1\"\n\"2\"\n", "line 1"), ("tea\ncup\"\n", "line 2")] {
+        let written = write("labels.txt", text);
+        let error = read_labels(&written.path).unwrap_err();
+        assert_words(&error, &written.path, &[line, "in quotes", "without quotes", "write the file again"]);
+    }
 }
 
 #[test]
@@ -165,15 +217,27 @@ fn a_column_of_times_is_no_weight() {
     refused("e.csv", "from,to,time\n1,2,1700000000000\n2,3,1700000000001\n", &["line 2", "`1700000000000`"]);
     let with = |weights| read("e.txt", text, &EdgeOptions { weights, ..EdgeOptions::default() }).unwrap().edges.weights;
     assert_eq!((with(Weights::Ignore), with(Weights::Third).map(|all| all.len())), (None, Some(3)));
-    // One that is smaller, or no whole number, makes weights of all of them.
-    for last in ["99999999", "1082414391.5", "0.5"] {
-        let read = read("e.txt", text.replace("1082414391", last), &EdgeOptions::default()).unwrap();
-        assert_eq!(read.edges.weights.map(|all| all.len()), Some(3), "{last}");
+    // With fractions as well, and where some are not known.
+    for last in ["1082414391.5", "1.08e9", "0", "0.5"] {
+        refused("e.txt", text.replace("1082414391", last), &words);
+    }
+    refused("e.txt", "1 2 1082040961.25\n2 3 1082040961.0\n", &["line 1", "`1082040961.25`", "a time"]);
+    refused("e.txt", "1 2 0\n2 3 1.08e9\n3 4 1.09e9\n", &["line 2", "`1.08e9`", "a time"]);
+    // What is mostly smaller, or larger than any time, is a weight.
+    for (from, to) in [("1082155839", "99999990"), ("1082040961", "1e30")] {
+        let text = text.replace("1082414391", "0.5").replace(from, to);
+        let read = read("e.txt", text, &EdgeOptions::default()).unwrap();
+        assert_eq!(read.edges.weights.map(|all| all.len()), Some(3), "{to}");
     }
     let mut far: String = (0..1500).map(|n| format!("{n} {} 1082040961\n", n + 1)).collect();
     refused("e.txt", &far, &["line 1", "a time"]);
     far.push_str("7 9 1\n");
-    assert!(read("e.txt", far, &EdgeOptions::default()).is_ok());
+    refused("e.txt", &far, &["line 1", "a time"]);
+    far.push_str(&"7 9 1\n".repeat(1500));
+    assert!(read("e.txt", &far, &EdgeOptions::default()).is_ok());
+    // Some lists begin with all that have no time.
+    let late = "7 9 0\n".repeat(1200) + &"7 9 1082040961\n".repeat(1300);
+    refused("e.txt", late, &["1300 of 2500", "times", "weights = \"ignore\""]);
 }
 
 #[test]
@@ -215,7 +279,12 @@ fn guesses_are_named() {
     assert_eq!(said("e.csv", "from,to,weight\na,b,3\nb,c,4\n", &stated), [""; 0]);
     let symmetric = "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n1 2\n2 1\n2 3\n3 2\n";
     assert_eq!(said("e.mtx", symmetric, &auto), ["the matrix is symmetric: edges have no direction (data.directed)"]);
+    let oriented = symmetric.replace("3 2\n", "1 3\n");
+    let remark = "the matrix is not symmetric: edges have a direction (data.directed)";
+    assert_eq!(said("e.mtx", &oriented, &auto), [remark]);
     for directed in [true, false] {
-        assert_eq!(said("e.mtx", symmetric, &EdgeOptions { directed: Some(directed), ..auto }), [""; 0]);
+        for matrix in [symmetric, &oriented] {
+            assert_eq!(said("e.mtx", matrix, &EdgeOptions { directed: Some(directed), ..auto }), [""; 0]);
+        }
     }
 }

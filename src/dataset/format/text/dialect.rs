@@ -34,6 +34,12 @@ pub(crate) enum Columns {
     WeightedAndMore,
 }
 
+/// What is expected where times are, and the way out.
+pub(crate) const NO_TIME: (&str, &str) = (
+    "a weight in the third column",
+    "ignore the column (weights = \"ignore\"), or say that it is the weight (weights = \"third\")",
+);
+
 /// Two ids, and the weight if lines have one.
 type Edge<'a> = (&'a [u8], &'a [u8], Option<f32>);
 
@@ -90,21 +96,18 @@ impl Dialect {
         .collect()
     }
 
-    /// What is wrong with a third column that was taken for the weight, if in the first lines all
-    /// of it look like times.
-    pub fn times(&self, block: &[u8]) -> Option<Fault> {
-        if self.columns != Columns::Weighted {
-            return None;
-        }
-        let mut data = sample(block).filter(|(number, _)| Some(*number) != self.header).peekable();
-        let &(number, first) = data.peek()?;
-        let third = |line| fields::split(line, self.separator).ok().and_then(|fields| fields.third);
-        if !data.all(|(_, line)| third(line).is_some_and(fields::looks_like_a_time)) {
-            return None;
-        }
-        let found = format!("{} in {}, a time by its size,", excerpt(third(first)?), excerpt(first));
-        let remedy = "ignore the column (weights = \"ignore\"), or say that it is the weight (weights = \"third\")";
-        Some(Fault::new(found, "a weight in the third column", remedy).at(number))
+    /// The first of the first lines whose third column is taken for the weight and looks like a
+    /// time, as what is wrong if most lines are like it.
+    pub fn first_time(&self, block: &[u8]) -> Option<Fault> {
+        let third = |line| fields::split(line, self.separator).ok()?.third;
+        let is_time = |line| {
+            let weight = third(line).and_then(|third| fields::weight(third, line).ok());
+            weight.is_some_and(fields::looks_like_a_time)
+        };
+        let mut data = sample(block).filter(|&(number, _)| Some(number) != self.header);
+        let (number, line) = data.find(|&(_, line)| is_time(line))?;
+        let found = format!("{} in {}, a time by its size,", excerpt(third(line)?), excerpt(line));
+        Some(Fault::new(found, NO_TIME.0, NO_TIME.1).at(number))
     }
 
     /// Whether lines have a weight.
@@ -117,6 +120,14 @@ impl Dialect {
         let fields = fields::split(line, self.separator)?;
         if let Some(fault) = fields::other_format(line, fields.from, fields.to) {
             return Err(fault);
+        }
+        let is_dict =
+            self.columns != Columns::PairAndMore && fields.third.is_some_and(|third| third[..].starts_with(b"{"));
+        if is_dict {
+            let remedy = "write weights alone, with `networkx.write_weighted_edgelist`, or ignore what follows the ids \
+                          (weights = \"ignore\")";
+            let found = format!("a dict of Python in {}", excerpt(line));
+            return Err(Fault::new(found, "two ids and at most one weight", remedy));
         }
         let found = || format!("{} columns in {}", fields.count, excerpt(line));
         let more = "ignore what follows the ids (weights = \"ignore\") or the weight (weights = \"third\")";
@@ -158,6 +169,8 @@ fn sample(block: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
 
 /// The narrowest separator that all lines have: names may hold blanks when something else separates them.
 fn separator_of_names(data: &[(u64, &[u8])]) -> Separator {
-    let everywhere = |byte: u8| !data.is_empty() && data.iter().all(|(_, line)| memchr::memchr(byte, line).is_some());
+    let everywhere = |byte: u8| {
+        !data.is_empty() && data.iter().all(|(_, line)| memchr::memchr(byte, fields::before_attributes(line)).is_some())
+    };
     [b'\t', b',', b';'].into_iter().find(|&byte| everywhere(byte)).map_or(Separator::Any, Separator::Only)
 }

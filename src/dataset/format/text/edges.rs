@@ -1,7 +1,7 @@
 //! Edge lists as text.
 
 use super::blocks::{Block, Blocks};
-use super::dialect::Dialect;
+use super::dialect::{Columns, Dialect, NO_TIME};
 use super::fields;
 use super::numbers::Numbers;
 use crate::dataset::budget::{OverBudget, Taken, bytes_of};
@@ -19,15 +19,20 @@ pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdge
     let path = &input.path().to_owned();
     let mut blocks = Blocks::of(input);
     let dialect = Dialect::find(blocks.first()?, options);
-    let times = dialect.times(blocks.first()?);
+    let time = dialect.first_time(blocks.first()?);
     let (pairs, weights, ids) =
         if dialect.names { by_names(blocks, &dialect)? } else { by_numbers(blocks, &dialect, options)? };
     if pairs.is_empty() {
         return Err(FormatError::Empty { path: path.to_owned(), expected: EXPECTED });
     }
-    let is_time = |weights: &Vec<f32>| weights.iter().all(|&weight| weight >= fields::LEAST_TIME as f32);
-    if let Some(fault) = times.filter(|_| weights.as_ref().is_some_and(is_time)) {
-        return Err(fault.in_file(path, 0));
+    if let Some(weights) = weights.as_ref().filter(|_| dialect.columns == Columns::Weighted) {
+        // Some have no time that is known, such as 0.
+        let times = weights.iter().filter(|&&weight| fields::looks_like_a_time(weight)).count();
+        if 2 * times > weights.len() {
+            let found = format!("{times} of {} third columns that are times by their size", weights.len());
+            let unseen = || FormatError::content(path, found, NO_TIME.0, NO_TIME.1);
+            return Err(time.map_or_else(unseen, |fault| fault.in_file(path, 0)));
+        }
     }
     let weights = weights.filter(|weights| weights.iter().any(|&weight| weight != 1.0));
     let edges = EdgeList { nodes: ids.len(), edges: pairs, weights, directed: options.directed.unwrap_or(false) };

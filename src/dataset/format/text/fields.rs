@@ -116,7 +116,7 @@ pub(crate) fn looks_numeric(field: &[u8]) -> bool {
 }
 
 /// What is wrong with a line in a format that has ids where this reader does not look for them:
-/// JSON, or CSV with quotes.
+/// JSON, dicts and tuples of Python, or CSV with quotes.
 pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault> {
     let inner = trim(&line[1..]).first();
     let is_json = match line[0] {
@@ -128,10 +128,45 @@ pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault>
         let remedy = "write two ids a line, for instance with `jq -r '[.source, .target] | @tsv'`";
         return Some(Fault::new(format!("JSON, {}", excerpt(line)), "lines of two ids", remedy));
     }
-    let quoted = [from, to].into_iter().find(|field| field.first() == Some(&b'"'))?;
+    if is_python(line) {
+        let remedy = "write two ids a line, for instance with `print(source, target, sep='\\t')`";
+        return Some(Fault::new(format!("a dict or tuple of Python, {}", excerpt(line)), "lines of two ids", remedy));
+    }
+    let quoted = [from, to].into_iter().find(|field| is_quoted(field))?;
     let found = format!("{} in quotes in {}", excerpt(quoted), excerpt(line));
     let remedy = "write the file again without quotes, separated by tabs if ids have commas in them";
     Some(Fault::new(found, "ids without quotes", remedy))
+}
+
+/// Whether a field begins or ends with a quote.
+pub(crate) fn is_quoted(field: &[u8]) -> bool {
+    field.first() == Some(&b'"') || field.last() == Some(&b'"')
+}
+
+/// Whether a line that is no JSON is a dict, a tuple, or a list of them as Python prints it.
+fn is_python(line: &[u8]) -> bool {
+    let whole = line.trim_ascii_end();
+    let whole = whole.strip_suffix(b",").unwrap_or(whole);
+    let close = match line[0] {
+        b'{' => b'}',
+        b'(' => b')',
+        b'[' => b']',
+        _ => return false,
+    };
+    let inner = trim(&whole[1..]);
+    match inner.first() {
+        Some(b'\'' | b'"') => true,
+        Some(b'(' | b'[' | b'{') => inner.last() == Some(&close),
+        // Names may begin with a bracket, too: `(2)-a,(3)-b`.
+        Some(b'-' | b'0'..=b'9') => memchr::memchr(close, inner) == Some(inner.len() - 1),
+        _ => false,
+    }
+}
+
+/// The part of a line before the attributes that networkx writes after two ids: `1 2 {'weight': 3}`.
+pub(crate) fn before_attributes(line: &[u8]) -> &[u8] {
+    let at = memchr::memmem::find(line, b"{'").or_else(|| memchr::memmem::find(line, b"{}"));
+    at.filter(|&at| at > 0 && line.last() == Some(&b'}')).map_or(line, |at| trim(&line[..at]))
 }
 
 /// An id that is a number.
@@ -151,14 +186,12 @@ pub(crate) fn number(field: &[u8], line: &[u8]) -> Result<u64, Fault> {
     })
 }
 
-/// Whether a field is a whole number as large as a time in seconds or milliseconds is: at least
-/// 10⁸, a day of 1973.
-pub(crate) fn looks_like_a_time(field: &[u8]) -> bool {
-    parse_number(field).is_some_and(|number| number >= LEAST_TIME)
+/// Whether a number is as large as a time in seconds to nanoseconds is: at least 10⁸, a day of
+/// 1973, and at most 64 bits.
+pub(crate) fn looks_like_a_time(number: f32) -> bool {
+    const LEAST: f32 = 1e8;
+    (LEAST..=u64::MAX as f32).contains(&number)
 }
-
-/// What looks like a time in place of a weight is at least this.
-pub(crate) const LEAST_TIME: u64 = 100_000_000;
 
 /// A finite weight.
 pub(crate) fn weight(field: &[u8], line: &[u8]) -> Result<f32, Fault> {
