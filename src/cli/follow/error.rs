@@ -35,16 +35,6 @@ pub enum FollowError {
         /// Why.
         source: Box<ModelError>,
     },
-    /// The same of several batches that are embedded together.
-    #[error(
-        "the graph after batch {batch} cannot be embedded: go on with --resume --embed 1, which finds the batch that is the cause"
-    )]
-    UnembeddableSince {
-        /// The last of them.
-        batch: u64,
-        /// Why.
-        source: Box<ModelError>,
-    },
     /// The updates cannot be read.
     #[error(transparent)]
     Stream(#[from] StreamError),
