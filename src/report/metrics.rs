@@ -382,8 +382,9 @@ fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTreeM
     read.map(|read| read.into_iter().map(number).collect()).transpose()
 }
 
-/// The stages of several runs as one: figures and times are means, spreads are standard deviations, residuals are the worst,
-/// the rank is the smallest, the completeness check is the weakest, and everything else that of the first run.
+/// The stages of several runs as one: figures and times are means, spreads are standard deviations,
+/// residuals are the worst, the rank is the smallest, the completeness check is the weakest, and
+/// everything else that of the first run.
 pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
     let count = runs.len() as f64;
     if runs.len() < 2 {

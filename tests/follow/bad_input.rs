@@ -1,6 +1,7 @@
 //! What makes no sense is named with its place, counted, and costs nothing else.
 
 use std::fs;
+use std::io::Write;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -25,6 +26,11 @@ fn a_line_that_is_wrong_ends_the_run_after_the_batches_before_it() {
         ("2 + 0 1 nan", "line 3: found the weight `nan`"),
         ("2 + 0 1 -inf", "line 3: found the weight `-inf`"),
         ("2 = 0 1", "line 3: found no weight"),
+        ("2 + 0 \"1\"", "line 3: found `\"1\"` in quotes"),
+        (
+            "2 + 0 1 1082040961",
+            "line 3: found the weight `1082040961` of the edge 0 1, a time by its size, expected a weight",
+        ),
         ("2 + 0 eve", "line 3: found the id `eve`, expected a number"),
         ("2 + 0 18446744073709551616", "line 3: found the id"),
     ];
@@ -81,6 +87,62 @@ fn weights_are_set_or_ignored_as_the_config_says() {
     let followed = world.follow(&[&arguments[..], &["--set=data.weights=ignore"]].concat());
     assert_eq!(followed.summary()["edges_reweighted"], 0);
     assert_eq!(followed.summary()["counts"]["weights ignored"], 3);
+}
+
+/// Catches a weight that is refused because it is large.
+#[test]
+fn a_weight_as_large_as_a_time_is_one_where_others_are_not_or_the_config_says_so() {
+    let cases = [
+        ("1 + 0 950 1082040961\n1 + 1 951 0.5\n", &[][..]),
+        ("1 + 0 950 1082040961.0\n1 = 1 951 1e9\n", &[]),
+        ("1 + 0 950 1082040961\n1 + 1 951 1082155839\n", &["--set=data.weights=ignore"]),
+        ("1 + 0 950 1082040961\n1 + 1 951 1082155839\n", &["--set=data.weights=third"]),
+        ("1 - 0 950 1082040961\n1 + 1 951\n", &[]),
+    ];
+    for (stream, more) in cases {
+        let followed = world(stream).follow(&[&["--updates=updates.txt"], more].concat());
+        assert_eq!(followed.summary()["updates"], 2, "{stream}");
+    }
+}
+
+/// What a process held at once at most.
+fn peak(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+/// Catches a small file that unpacks to a batch that takes more than the limit.
+#[test]
+fn a_batch_beyond_the_limit_on_memory_is_refused_with_its_file() {
+    let world = world("1 + 0 950\n");
+    let inbox = world.path().join("inbox");
+    fs::create_dir(&inbox).unwrap();
+    let file = fs::File::create(inbox.join("1.txt.gz")).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    let lines = "1 + 0 950\n".repeat(100_000);
+    (0..31).for_each(|_| packed.write_all(lines.as_bytes()).unwrap());
+    packed.finish().unwrap();
+    let nonsense = "nonsense\n".repeat(2_000_000);
+    fs::write(world.path().join("nonsense.txt"), nonsense).unwrap();
+    for (name, arguments) in [
+        ("1.txt.gz", &["--updates=inbox"][..]),
+        ("1.txt.gz", &["--updates=inbox/1.txt.gz", "--batch=4000000"]),
+        ("nonsense.txt", &["--updates=nonsense.txt", "--tolerate"]),
+    ] {
+        let mut run = world.start(&[arguments, &["--memory=300MB"]].concat());
+        let mut most = 0;
+        within_a_minute("still running", || {
+            most = most.max(peak(run.0.id()).unwrap_or(0));
+            run.0.try_wait().unwrap().is_some()
+        });
+        let (status, said, _) = run.end();
+        assert_eq!(status.code(), Some(2), "{arguments:?}: {said}");
+        for word in [name, "expected at most 300 MB", "--memory"] {
+            assert!(said.contains(word), "{arguments:?}: `{word}` is not in: {said}");
+        }
+        assert!(most <= 454_000_000, "{arguments:?}: {most} bytes");
+    }
 }
 
 #[test]
@@ -227,8 +289,8 @@ fn with_tolerate_a_batch_that_cannot_be_embedded_is_left_out() {
     assert!(vectors(&alone) == vectors(&without));
 }
 
-/// Of a directed graph with symmetric steps, so that no degree shows which of these batches is the cause: the third, which brings
-/// a node, and the sixth.
+/// Of a directed graph with symmetric steps, so that no degree shows which of these batches is the
+/// cause: the third, which brings a node, and the sixth.
 const SEVERAL: [&str; 7] = [
     "1 + 0 950\n",
     "2 + 2 952\n",
@@ -241,8 +303,8 @@ const SEVERAL: [&str; 7] = [
 const SYMMETRIC: [&str; 4] =
     ["--updates=updates.txt", "--every=1", "--set=data.directed=true", "--set=embedding.normalize=symmetric"];
 
-/// Catches a batch that ends every run after it because it is embedded together with others: it is found, and treated as one
-/// that was embedded alone.
+/// Catches a batch that ends every run after it because it is embedded together with others: it is
+/// found, and treated as one that was embedded alone.
 #[test]
 fn of_batches_that_are_embedded_together_the_one_that_is_the_cause_is_found() {
     for embed in ["--embed=end", "--embed=7", "--embed=4"] {

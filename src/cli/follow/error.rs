@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::dataset::format::FormatError;
 use crate::dataset::stream::{LogError, StreamError};
 use crate::model::embedding::ModelError;
 
@@ -51,7 +52,10 @@ impl FollowError {
             Self::NotFollowed { .. }
                 | Self::BatchesGiven { .. }
                 | Self::Stream(
-                    StreamError::InputWatched | StreamError::PackedAndWatched { .. } | StreamError::OtherKind { .. }
+                    StreamError::InputWatched
+                        | StreamError::PackedAndWatched { .. }
+                        | StreamError::OtherKind { .. }
+                        | StreamError::Format(FormatError::Memory { .. })
                 )
         )
     }

@@ -11,11 +11,11 @@ use super::complaints::Complaints;
 use super::held_out::HeldOut;
 use super::state::State;
 use super::target::Target;
-use super::translate::{Remark, Rules, check, translate};
+use super::translate::{Remark, Rules, are_times, check, translate};
 use super::{Follow, FollowError};
 use crate::dataset::format::Weights;
 use crate::dataset::stream::{Batch, Entry, Log, Notice, Record, Refusal, StreamError, Time, Update};
-use crate::dataset::{Dataset, Ids, Source};
+use crate::dataset::{Budget, Dataset, Ids, OverBudget, Source};
 use crate::graph::Graph;
 use crate::graph::evolve::EdgeChange;
 use crate::model::embedding::ModelError;
@@ -94,6 +94,14 @@ enum Mode {
     Again,
     /// It was accepted before, and an embedding after it is there.
     Silent,
+}
+
+/// Bytes that an update takes while it is logged and applied, without its texts, about: the record,
+/// its line, operations, and changes of the graph.
+const TO_APPLY: u64 = 400;
+
+fn tell_refused(complaints: &mut Complaints, refusal: &Refusal) {
+    complaints.tell(refusal.problem.name(), || format!("{}: left out", refusal.error));
 }
 
 /// The updates of a record. Only their order matters.
@@ -223,30 +231,39 @@ impl<'a> Session<'a> {
 
     /// Takes a batch: checks it, puts it into the log, and carries it out.
     pub(super) fn accept(&mut self, batch: Batch, log: &mut Log) -> Result<(), Error> {
-        let Batch { name, path, updates, mut refused, position } = batch;
-        let mut accepted = Vec::with_capacity(updates.len());
-        for update in updates {
-            match check(&update, &self.ids, &path) {
-                Ok(()) => accepted.push(update),
-                Err(refusal) if self.arguments.tolerate => refused.push(refusal),
-                Err(refusal) => return Err(FollowError::from(StreamError::Refused(refusal)).into()),
-            }
-        }
+        let Batch { name, path, mut updates, refused, position, memory: _memory } = batch;
         self.refuse(&refused);
-        let entries = accepted.iter().map(Entry::from).collect();
+        drop(refused);
+        let are_times = are_times(&updates, self.rules);
+        let mut ends_run = None;
+        updates.retain(|update| {
+            let time = || if are_times { Refusal::of_time(&path, update) } else { None };
+            let Some(refusal) = check(update, &self.ids, &path).err().or_else(time) else { return true };
+            match self.arguments.tolerate {
+                true => tell_refused(&mut self.complaints, &refusal),
+                false => ends_run = ends_run.take().or(Some(refusal)),
+            }
+            false
+        });
+        if let Some(refusal) = ends_run {
+            return Err(FollowError::from(StreamError::Refused(refusal)).into());
+        }
+        let over = |over: OverBudget| FollowError::from(StreamError::from(over.reading(&path)));
+        let needed = updates.iter().map(|update| update.text_bytes() + TO_APPLY).sum();
+        let _room = Budget::current().take(needed).map_err(over)?;
+        let entries = updates.iter().map(Entry::from).collect();
         // These are in the log; what follows from the updates follows from them again.
         let counts = self.complaints.take();
-        let record = Record { batch: self.batch + 1, name, position, counts, updates: entries };
+        let mut record = Record { batch: self.batch + 1, name, position, counts, updates: entries };
         log.append(&record).map_err(FollowError::from)?;
-        self.carry_out(&record, &accepted, &path, Mode::Live, log)?;
+        record.updates = Vec::new();
+        self.carry_out(&record, &updates, &path, Mode::Live, log)?;
         self.save_if_due()
     }
 
     /// Counts lines that are left out.
     pub(super) fn refuse(&mut self, refused: &[Refusal]) {
-        for refusal in refused {
-            self.complaints.tell(refusal.problem.name(), || format!("{}: left out", refusal.error));
-        }
+        refused.iter().for_each(|refusal| tell_refused(&mut self.complaints, refusal));
     }
 
     /// Tells what is out of the ordinary about the stream.
@@ -254,7 +271,8 @@ impl<'a> Session<'a> {
         notices.into_iter().for_each(|notice| self.complaints.tell(notice.name(), || notice.to_string()));
     }
 
-    /// Applies a batch that is in the log, and embeds the graph if that is due. A batch that cannot be embedded is left out.
+    /// Applies a batch that is in the log, and embeds the graph if that is due. A batch that cannot
+    /// be embedded is left out.
     fn carry_out(
         &mut self,
         record: &Record,

@@ -117,7 +117,7 @@ impl Entry {
     /// The update again, at the time of its batch.
     pub fn update(&self, time: Time) -> Update {
         let weight = self.3.as_ref().and_then(|weight| weight.parse().ok());
-        Update { time, action: self.0, from: self.1.clone(), to: self.2.clone(), weight, line: 0 }
+        Update { time, action: self.0, from: self.1.clone(), to: self.2.clone(), weight, line: 0, like_a_time: None }
     }
 }
 

@@ -134,7 +134,8 @@ impl Follower {
         }
     }
 
-    /// Whether the graph can be embedded as it is now: does what [`Self::embed`] does, and keeps nothing of it.
+    /// Whether the graph can be embedded as it is now: does what [`Self::embed`] does, and keeps
+    /// nothing of it.
     pub fn try_embed(&self, watch: Watch<Progress>) -> Result<(), ModelError> {
         self.find(watch).map(|_| ())
     }

@@ -1,9 +1,9 @@
 //! Which of the batches that are embedded together is the cause if that fails.
 //!
-//! The batches since the last embedding are taken back and applied again one at a time. After each the graph is embedded from
-//! the vectors of the last embedding, only to see whether it can be. The first batch after which it cannot is the
-//! cause. Nothing of these trials is kept: the vectors are those of a stream that never had the batch, and a run that
-//! is cut off on the way finds the same.
+//! The batches since the last embedding are taken back and applied again one at a time. After each
+//! the graph is embedded from the vectors of the last embedding, only to see whether it can be. The
+//! first batch after which it cannot is the cause. Nothing of these trials is kept: the vectors are
+//! those of a stream that never had the batch, and a run that is cut off on the way finds the same.
 
 use std::path::Path;
 use std::time::Instant;
@@ -21,8 +21,8 @@ use crate::report::progress::Bar;
 const UNEMBEDDABLE: &str = "batches that cannot be embedded";
 
 impl Session<'_> {
-    /// Embeds the graph after all batches so far; those that make that impossible are left out. `figures` are those of the last
-    /// batch, or of the end of the stream.
+    /// Embeds the graph after all batches so far; those that make that impossible are left out.
+    /// `figures` are those of the last batch, or of the end of the stream.
     pub(super) fn embed_all(
         &mut self,
         mut figures: BatchFigures,
@@ -42,9 +42,9 @@ impl Session<'_> {
         Ok(figures)
     }
 
-    /// Finds the first batch since the last embedding after which the graph cannot be embedded, leaves it out, and applies those
-    /// after it again. It can be embedded after every batch up to `sound`, which becomes the batch that was left out. The figures are
-    /// those of the last batch.
+    /// Finds the first batch since the last embedding after which the graph cannot be embedded,
+    /// leaves it out, and applies those after it again. It can be embedded after every batch up to
+    /// `sound`, which becomes the batch that was left out. The figures are those of the last batch.
     fn leave_out_cause(
         &mut self,
         sound: &mut u64,
@@ -100,8 +100,8 @@ impl Session<'_> {
         tried
     }
 
-    /// Takes a batch that cannot be embedded out of the log, which ends the run unless such batches are tolerated. Then it is in the
-    /// log without its updates, before those that come after it.
+    /// Takes a batch that cannot be embedded out of the log, which ends the run unless such batches
+    /// are tolerated. Then it is in the log without its updates, before those that come after it.
     pub(super) fn leave_out(&mut self, record: &Record, error: FollowError, log: &mut Log) -> Result<Record, Error> {
         let FollowError::Unembeddable { batch, name, source } = &error else { return Err(error.into()) };
         let later =
@@ -124,7 +124,8 @@ impl Session<'_> {
         Mark { batch: self.batch, ids: self.ids.len(), is_behind: self.is_behind, totals: self.totals.clone() }
     }
 
-    /// Takes batches back, the last one first, until so many since the last embedding are left, which came before the mark.
+    /// Takes batches back, the last one first, until so many since the last embedding are left,
+    /// which came before the mark.
     fn take_back(&mut self, mark: Mark, left: usize) -> Result<(), Error> {
         while self.since.applied.len() > left {
             let Some(applied) = self.since.applied.pop() else { break };
