@@ -56,10 +56,11 @@ impl Session<'_> {
         let mut records = log.records_after(self.batch).map_err(FollowError::from)?;
         records.retain(|record| record.batch <= last);
         let mut cause = records.len().saturating_sub(1);
-        for place in 0..cause {
+        let before_last = cause;
+        for (place, record) in records.iter().enumerate().take(before_last) {
             let (mark, kept) = (self.mark(), self.since.applied.len());
-            self.apply_again(&records[place])?;
-            if records[place].batch <= *sound {
+            self.apply_again(record)?;
+            if record.batch <= *sound {
                 continue;
             }
             match self.try_embed() {
@@ -114,8 +115,8 @@ impl Session<'_> {
         let mut counts = self.complaints.take();
         record.counts.iter().for_each(|(what, count)| *counts.entry(what.clone()).or_default() += count);
         let left_out = Record { counts, updates: Vec::new(), ..record.clone() };
-        let records = std::iter::once(&left_out).chain(&later);
-        records.map(|record| log.append(record)).collect::<Result<(), _>>().map_err(FollowError::from)?;
+        let mut records = std::iter::once(&left_out).chain(&later);
+        records.try_for_each(|record| log.append(record)).map_err(FollowError::from)?;
         Ok(left_out)
     }
 
