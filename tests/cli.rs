@@ -334,11 +334,18 @@ fn edges_listed_both_ways_count_once_and_held_out_ones_apart() {
     let convert = ["convert", "--config=links", "--set=data.path=edges.txt", "--out=store", "--set=data.test=0.2"];
     let output = run(folder.path(), &convert);
     assert_done(&output);
-    assert!(
-        text(&output.stdout).contains(&format!("{training} edges, {held_out} held out")),
-        "{}",
-        text(&output.stdout)
-    );
+    let expected = format!("180 edges ({training} training, {held_out} held out))\n");
+    assert!(text(&output.stdout).contains(&expected), "{}", text(&output.stdout));
+    let explain = ["explain", "--config=links", "--set=data.path=edges.txt", "--set=data.test=0.2"];
+    let explain = [&explain[..], &["--set=embedding.rank=4"]].concat();
+    let output = run(folder.path(), &explain);
+    assert_done(&output);
+    let expected = format!("edges           180 ({training} training, {held_out} held out)\n");
+    assert!(text(&output.stdout).contains(&expected), "{}", text(&output.stdout));
+    let output = run(folder.path(), &[&explain[..], &["--json"]].concat());
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let counts = ["edges", "training_edges", "held_out_edges"].map(|key| plan[key].as_u64().unwrap());
+    assert_eq!(counts, [180, training, held_out]);
     let stored: Value =
         serde_json::from_slice(&small(folder.path(), &["--set=dataset=./store", "--json"]).stdout).unwrap();
     assert_eq!((&stored["edges"], &stored["held_out_edges"]), (&all.into(), &held_out.into()));

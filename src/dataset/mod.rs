@@ -114,6 +114,11 @@ pub struct Dataset {
 impl Dataset {
     /// Distinct edges that are held out, for choosing settings and for the final figure together.
     pub fn held_out_edges(&self) -> usize {
+        self.held_out_pairs().len()
+    }
+
+    /// Those edges, ascending; one without direction is called by its smaller end first.
+    pub(crate) fn held_out_pairs(&self) -> Vec<(u32, u32)> {
         let is_directed = self.graph.is_directed();
         let key = |&(from, to): &(u32, u32)| match is_directed {
             true => (from, to),
@@ -123,7 +128,7 @@ impl Dataset {
         let mut pairs: Vec<(u32, u32)> = splits.flat_map(|split| split.edges.iter().map(key)).collect();
         pairs.sort_unstable();
         pairs.dedup();
-        pairs.len()
+        pairs
     }
 
     /// Bytes that it takes, about.

@@ -15,8 +15,12 @@ pub struct Explanation {
     pub dataset: Option<String>,
     /// How many nodes there are.
     pub nodes: usize,
-    /// How many edges.
+    /// How many distinct edges there are.
     pub edges: usize,
+    /// How many of them are in the graph that is learnt from.
+    pub training_edges: usize,
+    /// How many are held out of it.
+    pub held_out_edges: usize,
     /// Workers of each process.
     pub workers: usize,
     /// How many processes.

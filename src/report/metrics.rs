@@ -382,8 +382,9 @@ fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTreeM
     read.map(|read| read.into_iter().map(number).collect()).transpose()
 }
 
-/// The stages of several runs as one: figures and times are means, spreads are standard deviations, the residual is the
-/// worst, and everything else that of the first run.
+/// The stages of several runs as one: figures and times are means, spreads are standard deviations,
+/// residuals are the worst, the rank is the smallest, the completeness check is the weakest, and
+/// everything else that of the first run.
 pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
     let count = runs.len() as f64;
     if runs.len() < 2 {
@@ -396,8 +397,9 @@ pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
             mean_and_spread(&scores).unzip()
         };
         let ((valid, valid_spread), (test, test_spread)) = (of(|stage| &stage.valid), of(|stage| &stage.test));
-        let worst = |pick: fn(Decomposition) -> Option<f64>| {
-            worst_residual(&stages.iter().filter_map(|stage| pick(stage.decomposition?)).collect::<Vec<_>>())
+        let found: Vec<Decomposition> = stages.iter().filter_map(|stage| stage.decomposition).collect();
+        let worst = |pick: fn(&Decomposition) -> Option<f64>| {
+            worst_residual(&found.iter().filter_map(pick).collect::<Vec<f64>>())
         };
         Stage {
             seconds: stages.iter().map(|stage| stage.seconds).sum::<f64>() / count,
@@ -406,7 +408,11 @@ pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
             valid_spread,
             test_spread,
             decomposition: first.decomposition.map(|one| {
+                let least = found.iter().min_by_key(|one| one.rank).unwrap_or(&one);
                 let worst = Decomposition {
+                    rank: least.rank,
+                    rank_asked: least.rank_asked,
+                    completeness: weakest(&found),
                     max_relative_residual: worst(|one| one.max_relative_residual),
                     normal_residual: worst(|one| one.normal_residual),
                     ..one
@@ -417,6 +423,15 @@ pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
         }
     };
     runs[0].iter().enumerate().map(merge_stage).collect()
+}
+
+/// The largest gap and the largest probability of error; `None` if one of the runs was not checked.
+fn weakest(found: &[Decomposition]) -> Option<CompletenessCheck> {
+    let checks: Vec<CompletenessCheck> = found.iter().map(|one| one.completeness).collect::<Option<_>>()?;
+    checks.into_iter().reduce(|one, other| CompletenessCheck {
+        gap: one.gap.max(other.gap),
+        failure_probability: one.failure_probability.max(other.failure_probability),
+    })
 }
 
 /// The mean and the standard deviation of every figure, if there are any.
@@ -518,6 +533,25 @@ mod tests {
         // Of several runs the worst counts.
         let merged = merge(vec![vec![met], vec![stage(EMBEDDING, 8, 0.1)]]);
         assert_eq!(merged[0].decomposition.unwrap().is_tolerance_met, Some(false));
+    }
+
+    /// Catches a later seed that found fewer triplets, or checked less, and is not reported.
+    #[test]
+    fn of_several_runs_the_smallest_rank_and_the_weakest_check_count() {
+        let asked = svd::Options::of_rank(8);
+        let run = |rank, check: Option<(f64, f64)>| {
+            let completeness = check.map(|(gap, failure_probability)| CompletenessCheck { gap, failure_probability });
+            let found = Decomposition { completeness, ..Decomposition::new(rank, &[0.01], 0, 0).asked(&asked) };
+            vec![Stage { decomposition: Some(found), ..Stage::new(EMBEDDING, 1.0) }]
+        };
+        let merged = |runs| merge(runs).remove(0);
+        let few = merged(vec![run(8, Some((0.1, 1e-6))), run(5, Some((0.0, 1e-3))), run(6, Some((0.2, 1e-9)))]);
+        let found = few.decomposition.unwrap();
+        assert_eq!((found.rank, found.rank_asked), (5, Some(8)));
+        assert_eq!(found.completeness, Some(CompletenessCheck { gap: 0.2, failure_probability: 1e-3 }));
+        assert!(few.shortfalls()[0].starts_with("embedding: found 5 of 8 singular triplets: "));
+        let unchecked = merged(vec![run(8, Some((0.1, 1e-6))), run(8, None)]);
+        assert_eq!(unchecked.decomposition.unwrap().completeness, None);
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl fmt::Display for Table<'_> {
         let metrics = self.metrics;
         row(f, "dataset", &metrics.dataset)?;
         row(f, "nodes", &thousands(metrics.nodes))?;
-        row(f, "edges", &edges(metrics))?;
+        row(f, "edges", &edges(metrics.edges, metrics.held_out_edges))?;
         row(f, "workers", &metrics.workers)?;
         if let Some(seeds) = metrics.seeds {
             let last = metrics.seed.saturating_add(seeds as u64 - 1);
@@ -47,11 +47,11 @@ impl fmt::Display for Table<'_> {
 }
 
 /// The number of edges, with its parts where some are held out.
-pub(in crate::report) fn edges(metrics: &Metrics) -> String {
-    let all = thousands(metrics.edges);
-    match metrics.held_out_edges {
-        0 => all,
-        held_out => format!("{all} ({} training, {} held out)", thousands(metrics.training_edges), thousands(held_out)),
+pub(in crate::report) fn edges(all: usize, held_out: usize) -> String {
+    let training = thousands(all.saturating_sub(held_out));
+    match held_out {
+        0 => training,
+        _ => format!("{} ({training} training, {} held out)", thousands(all), thousands(held_out)),
     }
 }
 
@@ -114,13 +114,14 @@ fn row(f: &mut fmt::Formatter<'_>, label: &str, value: &dyn fmt::Display) -> fmt
 
 /// What a conversion came to; `training_edges` are the distinct edges of the graph.
 pub fn converted(dataset: &Dataset, training_edges: usize, elapsed: Duration, folder: &Path) -> String {
-    let (nodes, edges) = (thousands(dataset.graph.nodes()), thousands(training_edges));
-    let held_out = match dataset.held_out_edges() {
+    let (nodes, held_out) = (thousands(dataset.graph.nodes()), dataset.held_out_edges());
+    let parts = match held_out {
         0 => String::new(),
-        held_out => format!(", {} held out", thousands(held_out)),
+        _ => format!(" ({} training, {} held out)", thousands(training_edges), thousands(held_out)),
     };
+    let edges = thousands(training_edges + held_out);
     format!(
-        "{:<LABEL$}{} ({nodes} nodes, {edges} edges{held_out})\n{:<LABEL$}{:.2} s\n{:<LABEL$}{}\n",
+        "{:<LABEL$}{} ({nodes} nodes, {edges} edges{parts})\n{:<LABEL$}{:.2} s\n{:<LABEL$}{}\n",
         "dataset",
         dataset.name,
         "time",

@@ -1,6 +1,7 @@
 //! What makes no sense is named with its place, counted, and costs nothing else.
 
 use std::fs;
+use std::io::Write;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -25,6 +26,11 @@ fn a_line_that_is_wrong_ends_the_run_after_the_batches_before_it() {
         ("2 + 0 1 nan", "line 3: found the weight `nan`"),
         ("2 + 0 1 -inf", "line 3: found the weight `-inf`"),
         ("2 = 0 1", "line 3: found no weight"),
+        ("2 + 0 \"1\"", "line 3: found `\"1\"` in quotes"),
+        (
+            "2 + 0 1 1082040961",
+            "line 3: found the weight `1082040961` of the edge 0 1, a time by its size, expected a weight",
+        ),
         ("2 + 0 eve", "line 3: found the id `eve`, expected a number"),
         ("2 + 0 18446744073709551616", "line 3: found the id"),
     ];
@@ -81,6 +87,61 @@ fn weights_are_set_or_ignored_as_the_config_says() {
     let followed = world.follow(&[&arguments[..], &["--set=data.weights=ignore"]].concat());
     assert_eq!(followed.summary()["edges_reweighted"], 0);
     assert_eq!(followed.summary()["counts"]["weights ignored"], 3);
+}
+
+/// Catches a weight that is refused because it is large.
+#[test]
+fn a_weight_as_large_as_a_time_is_one_where_others_are_not_or_the_config_says_so() {
+    let cases = [
+        ("1 + 0 950 1082040961\n1 + 1 951 0.5\n", &[][..]),
+        ("1 + 0 950 1082040961\n1 + 1 951 1082155839\n", &["--set=data.weights=ignore"]),
+        ("1 + 0 950 1082040961\n1 + 1 951 1082155839\n", &["--set=data.weights=third"]),
+        ("1 - 0 950 1082040961\n1 + 1 951\n", &[]),
+    ];
+    for (stream, more) in cases {
+        let followed = world(stream).follow(&[&["--updates=updates.txt"], more].concat());
+        assert_eq!(followed.summary()["updates"], 2, "{stream}");
+    }
+}
+
+/// What a process held at once at most.
+fn peak(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+/// Catches a small file that unpacks to a batch that takes more than the limit.
+#[test]
+fn a_batch_beyond_the_limit_on_memory_is_refused_with_its_file() {
+    let world = world("1 + 0 950\n");
+    let inbox = world.path().join("inbox");
+    fs::create_dir(&inbox).unwrap();
+    let file = fs::File::create(inbox.join("1.txt.gz")).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    let lines = "1 + 0 950\n".repeat(100_000);
+    (0..31).for_each(|_| packed.write_all(lines.as_bytes()).unwrap());
+    packed.finish().unwrap();
+    let nonsense = "nonsense\n".repeat(2_000_000);
+    fs::write(world.path().join("nonsense.txt"), nonsense).unwrap();
+    for (name, arguments) in [
+        ("1.txt.gz", &["--updates=inbox"][..]),
+        ("1.txt.gz", &["--updates=inbox/1.txt.gz", "--batch=4000000"]),
+        ("nonsense.txt", &["--updates=nonsense.txt", "--tolerate"]),
+    ] {
+        let mut run = world.start(&[arguments, &["--memory=300MB"]].concat());
+        let mut most = 0;
+        within_a_minute("still running", || {
+            most = most.max(peak(run.0.id()).unwrap_or(0));
+            run.0.try_wait().unwrap().is_some()
+        });
+        let (status, said, _) = run.end();
+        assert_eq!(status.code(), Some(2), "{arguments:?}: {said}");
+        for word in [name, "expected at most 300 MB", "--memory"] {
+            assert!(said.contains(word), "{arguments:?}: `{word}` is not in: {said}");
+        }
+        assert!(most <= 454_000_000, "{arguments:?}: {most} bytes");
+    }
 }
 
 #[test]
@@ -217,7 +278,7 @@ fn with_tolerate_a_batch_that_cannot_be_embedded_is_left_out() {
     let resumed = skipping.follow(&[&source[..], &["--tolerate", "--resume"]].concat());
     assert!(left_behind(skipping.path()) == figures, "{}", resumed.said);
 
-    // Batches that are embedded together, and no degree of what leaves a node overflows: the way out names the one that is wrong.
+    // No degree of what leaves a node overflows: only the embedding shows it.
     let source = [&source[..], &["--set=data.directed=true", "--set=embedding.normalize=symmetric"]].concat();
     let stream = "1 + 0 950\n2 + 1 951 3e38\n2 + 2 951 3e38\n3 + 2 952\n";
     let alone = world(stream);
@@ -225,10 +286,94 @@ fn with_tolerate_a_batch_that_cannot_be_embedded_is_left_out() {
     assert_eq!(followed.summary()["counts"]["batches that cannot be embedded"], 1);
     without.follow(&source);
     assert!(vectors(&alone) == vectors(&without));
-    let together = world(stream);
-    let (status, said, _) = together.start(&[&source[..], &["--embed=end"]].concat()).end();
-    assert_eq!(status.code(), Some(3), "{said}");
-    assert!(said.contains("--resume") && said.contains("--embed 1"), "{said}");
-    together.follow(&[&source[..], &["--tolerate", "--resume", "--embed=1"]].concat());
-    assert!(left_behind(together.path()) == left_behind(alone.path()));
+}
+
+/// Of a directed graph with symmetric steps, so that no degree shows which of these batches is the
+/// cause: the third, which brings a node, and the sixth.
+const SEVERAL: [&str; 7] = [
+    "1 + 0 950\n",
+    "2 + 2 952\n",
+    "3 + 1 951 3e38\n3 + 2 951 3e38\n",
+    "4 + 952 3\n4 - 0 950\n",
+    "5 + 4 953\n",
+    "6 + 5 953 3e38\n6 + 6 953 3e38\n",
+    "7 + 953 8\n",
+];
+const SYMMETRIC: [&str; 4] =
+    ["--updates=updates.txt", "--every=1", "--set=data.directed=true", "--set=embedding.normalize=symmetric"];
+
+/// Catches a batch that ends every run after it because it is embedded together with others: it is
+/// found, and treated as one that was embedded alone.
+#[test]
+fn of_batches_that_are_embedded_together_the_one_that_is_the_cause_is_found() {
+    for embed in ["--embed=end", "--embed=7", "--embed=4"] {
+        let source = [&SYMMETRIC[..], &[embed]].concat();
+        let world = world(&SEVERAL.concat());
+        for more in [&[][..], &["--resume"]] {
+            let (status, said, _) = world.start(&[&source, more].concat()).end();
+            assert_eq!(status.code(), Some(3), "{embed}: {said}");
+            for word in ["batch 3 (updates.txt, lines 3 to 4) cannot be embedded", "--resume", "--tolerate"] {
+                assert!(said.contains(word), "{embed}: `{word}` is not in: {said}");
+            }
+            assert_eq!(logged(world.path()), 2, "{embed}");
+        }
+        // Once it is repaired the run goes on, to the other one.
+        fs::write(world.path().join("updates.txt"), SEVERAL.concat().replacen("3e38", "3", 2)).unwrap();
+        let (status, said, _) = world.start(&[&source[..], &["--resume"]].concat()).end();
+        assert_eq!(status.code(), Some(3), "{embed}: {said}");
+        assert!(said.contains("batch 6 (") && logged(world.path()) == 5, "{embed}: {said}");
+        let repaired = SEVERAL.concat().replace("3e38", "3");
+        fs::write(world.path().join("updates.txt"), &repaired).unwrap();
+        world.follow(&[&source[..], &["--resume"]].concat());
+        let whole = self::world(&repaired);
+        whole.follow(&source);
+        assert!(left_behind(world.path()) == left_behind(whole.path()), "{embed}");
+    }
+}
+
+#[test]
+fn with_tolerate_every_cause_among_batches_that_are_embedded_together_is_left_out() {
+    for (embed, workers) in [("--embed=end", "--workers=1"), ("--embed=4", "--workers=2"), ("--embed=2", "--workers=3")]
+    {
+        let source = [&SYMMETRIC[..], &[embed, workers]].concat();
+        // The same batches, without what is wrong.
+        let without = world(
+            &SEVERAL
+                .concat()
+                .replace("1 951 3e38", "0 950")
+                .replace("2 951 3e38", "0 950")
+                .replace("5 953 3e38", "4 953")
+                .replace("6 953 3e38", "4 953"),
+        );
+        without.follow(&source);
+        let vectors = |world: &World| {
+            let mut left = left_behind(world.path());
+            left.remove("figures");
+            left
+        };
+        let tolerant = world(&SEVERAL.concat());
+        let followed = tolerant.follow(&[&source[..], &["--tolerate"]].concat());
+        for word in ["batch 3 (", "batch 6 (", "cannot be embedded: left out"] {
+            assert!(followed.said.contains(word), "{embed}: `{word}` is not in: {}", followed.said);
+        }
+        let summary = followed.summary();
+        assert_eq!(summary["counts"]["batches that cannot be embedded"], 2, "{embed}");
+        assert_eq!((&summary["updates"], &summary["batches"]), (&6.into(), &7.into()), "{embed}");
+        assert!(vectors(&tolerant) == vectors(&without), "{embed}");
+        let left = left_behind(tolerant.path());
+        tolerant.follow(&[&source[..], &["--tolerate", "--resume"]].concat());
+        assert!(left_behind(tolerant.path()) == left, "{embed}");
+        // A run that ended at the first of them goes on, and comes to the same.
+        let resumed = world(&SEVERAL.concat());
+        assert_eq!(resumed.start(&source).end().0.code(), Some(3), "{embed}");
+        resumed.follow(&[&source[..], &["--tolerate", "--resume"]].concat());
+        assert!(left_behind(resumed.path()) == left, "{embed}");
+        // So does one that was killed when its log had them all, and nothing of them was embedded.
+        let killed = world(&SEVERAL.concat());
+        let run = killed.start(&[&SYMMETRIC[..], &["--embed=end", "--watch", workers]].concat());
+        within_a_minute("not all batches are logged", || logged(killed.path()) == 6);
+        drop(run);
+        killed.follow(&[&source[..], &["--tolerate", "--resume"]].concat());
+        assert!(left_behind(killed.path()) == left, "{embed}");
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::world::{World, array, left_behind};
 
 /// The graph is the one that is read from the final list, and singular values agree as far as both are vouched for.
@@ -90,4 +92,28 @@ fn a_store_is_followed_as_what_it_was_made_of_is() {
     fs::write(world.path().join("mine.toml"), format!("dataset = \"stores/mine\"\n[embedding]{embedding}")).unwrap();
     world.follow(&["--updates=updates.txt", "--batch=20"]);
     assert!(left_behind(world.path()) == expected);
+}
+
+/// Catches a held-out edge that counts twice once the stream adds it.
+#[test]
+fn a_held_out_edge_that_the_stream_adds_counts_once() {
+    let world = World::new(0);
+    let edges: Vec<(u32, u32)> = world.after.keys().copied().collect();
+    let counts = |lines: &str| {
+        fs::write(world.path().join("updates.txt"), lines).unwrap();
+        world.follow(&["--updates=updates.txt", "--batch=7", "--set=data.valid=0.1", "--set=data.test=0.2"]);
+        let metrics: Value =
+            serde_json::from_slice(&fs::read(world.path().join("out/mine/metrics.json")).unwrap()).unwrap();
+        ["edges", "training_edges", "held_out_edges"].map(|key| metrics[key].as_u64().unwrap() as usize)
+    };
+    let added =
+        |edges: &[(u32, u32)]| -> String { edges.iter().map(|(from, to)| format!("1 + {to} {from}\n")).collect() };
+    let all = edges.len();
+    let [count, training, held_out] = counts("");
+    assert!(count == all && held_out > all / 5 && training + held_out == all, "{training} {held_out}");
+    let half = counts(&added(&edges[..all / 2]));
+    assert!(half[0] == all && half[1] > training && half[2] < held_out && half[2] > 0, "{half:?} of {all}");
+    assert_eq!(counts(&added(&edges)), [all, all, 0]);
+    let (from, to) = edges[0];
+    assert_eq!(counts(&format!("{}2 - {from} {to}\n", added(&edges)))[1], all - 1);
 }

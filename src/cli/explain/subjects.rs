@@ -71,7 +71,8 @@ pub(super) struct GraphSize {
 pub(super) struct Subjects {
     pub(super) dataset: Option<String>,
     pub(super) nodes: usize,
-    pub(super) edges: usize,
+    pub(super) training_edges: usize,
+    pub(super) held_out_edges: usize,
     /// Bytes of what was read, which stay in memory beside the matrices.
     pub(super) data_bytes: u64,
     pub(super) stages: Vec<Subject>,
@@ -111,7 +112,8 @@ impl Subjects {
         let mut dataset = load(&experiment.dataset, data, experiment.seed, voice)?;
         renumber(experiment, &mut dataset)?;
         let (name, nodes) = (dataset.name.clone(), dataset.graph.nodes());
-        let (data_bytes, edges, stages) = match &experiment.nodes {
+        let held_out_edges = dataset.held_out_edges();
+        let (data_bytes, training_edges, stages) = match &experiment.nodes {
             None => {
                 let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, voice)?;
                 (dataset.bytes(), graph.report.edges, vec![link_stage(experiment, &graph, &dataset, cluster)?])
@@ -122,7 +124,7 @@ impl Subjects {
                 (data.dataset.bytes(), data.edges, stages.all(|features| center(features, cluster))?)
             }
         };
-        Ok(Self { dataset: Some(name), nodes, edges, data_bytes, stages })
+        Ok(Self { dataset: Some(name), nodes, training_edges, held_out_edges, data_bytes, stages })
     }
 
     /// Over a graph that was embedded. What a run of several processes reads together is not read again.
@@ -137,9 +139,10 @@ impl Subjects {
         Ok(Self::of(&data.dataset, data.edges, stages))
     }
 
-    fn of(dataset: &Dataset, edges: usize, stages: Vec<Subject>) -> Self {
-        let nodes = dataset.graph.nodes();
-        Self { dataset: Some(dataset.name.clone()), nodes, edges, data_bytes: dataset.bytes(), stages }
+    fn of(dataset: &Dataset, training_edges: usize, stages: Vec<Subject>) -> Self {
+        let (nodes, held_out_edges) = (dataset.graph.nodes(), dataset.held_out_edges());
+        let (dataset, data_bytes) = (Some(dataset.name.clone()), dataset.bytes());
+        Self { dataset, nodes, training_edges, held_out_edges, data_bytes, stages }
     }
 
     /// Over a graph of which only the size is known.
@@ -171,7 +174,7 @@ impl Subjects {
         };
         // The edges as they were read, in both numbers of four bytes.
         let data_bytes = 8 * *edges as u64;
-        Ok(Self { dataset: None, nodes, edges: *edges, data_bytes, stages })
+        Ok(Self { dataset: None, nodes, training_edges: *edges, held_out_edges: 0, data_bytes, stages })
     }
 }
 

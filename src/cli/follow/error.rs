@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::dataset::format::FormatError;
 use crate::dataset::stream::{LogError, StreamError};
 use crate::model::embedding::ModelError;
 
@@ -35,16 +36,6 @@ pub enum FollowError {
         /// Why.
         source: Box<ModelError>,
     },
-    /// The same of several batches that are embedded together.
-    #[error(
-        "the graph after batch {batch} cannot be embedded: go on with --resume --embed 1, which finds the batch that is the cause"
-    )]
-    UnembeddableSince {
-        /// The last of them.
-        batch: u64,
-        /// Why.
-        source: Box<ModelError>,
-    },
     /// The updates cannot be read.
     #[error(transparent)]
     Stream(#[from] StreamError),
@@ -61,7 +52,10 @@ impl FollowError {
             Self::NotFollowed { .. }
                 | Self::BatchesGiven { .. }
                 | Self::Stream(
-                    StreamError::InputWatched | StreamError::PackedAndWatched { .. } | StreamError::OtherKind { .. }
+                    StreamError::InputWatched
+                        | StreamError::PackedAndWatched { .. }
+                        | StreamError::OtherKind { .. }
+                        | StreamError::Format(FormatError::Memory { .. })
                 )
         )
     }

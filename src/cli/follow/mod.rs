@@ -7,6 +7,7 @@
 mod arguments;
 mod complaints;
 mod error;
+mod held_out;
 mod session;
 mod state;
 mod target;
@@ -139,7 +140,7 @@ impl Follow {
                 }
                 Next::End(refused) => {
                     session.refuse(&refused);
-                    return session.embed_rest();
+                    return session.embed_rest(&mut log);
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! A graph that is followed, and all that is told and written of it.
 
+mod cause;
 mod results;
 
 use std::path::Path;
@@ -7,16 +8,18 @@ use std::time::Instant;
 
 use super::super::{Error, Format, Request, links, print_text};
 use super::complaints::Complaints;
+use super::held_out::HeldOut;
 use super::state::State;
 use super::target::Target;
-use super::translate::{Remark, Rules, check, translate};
+use super::translate::{Remark, Rules, are_times, check, translate};
 use super::{Follow, FollowError};
 use crate::dataset::format::Weights;
 use crate::dataset::stream::{Batch, Entry, Log, Notice, Record, Refusal, StreamError, Time, Update};
-use crate::dataset::{Dataset, Ids, Source};
+use crate::dataset::{Budget, Dataset, Ids, OverBudget, Source};
 use crate::graph::Graph;
 use crate::graph::evolve::EdgeChange;
-use crate::model::follow::Follower;
+use crate::model::embedding::ModelError;
+use crate::model::follow::{Applied, Follower};
 use crate::report::follow::{BatchFigures, EmbeddingFigures, FollowFigures, write_changes};
 use crate::report::metrics::{EMBEDDING, Seconds, Stage};
 use crate::report::output::Folder;
@@ -31,6 +34,7 @@ pub(super) struct Session<'a> {
     folder: Folder,
     changes: Option<Target>,
     dataset: Dataset,
+    held_out: HeldOut,
     rules: Rules,
     /// Taken only while it is replaced by one that goes on from an embedding.
     follower: Option<Follower>,
@@ -39,6 +43,7 @@ pub(super) struct Session<'a> {
     /// The last batch that was applied.
     batch: u64,
     embedded: Option<Embedded>,
+    since: Since,
     /// Whether the graph is another one than the one embedded.
     is_behind: bool,
     saved: Option<Saved>,
@@ -52,7 +57,26 @@ pub(super) struct Session<'a> {
 struct Embedded {
     batch: u64,
     edges: usize,
+    /// Held-out pairs that were not among them.
+    held_out: usize,
     figures: EmbeddingFigures,
+}
+
+/// What was done since the last embedding, and how everything was at it.
+#[derive(Default)]
+struct Since {
+    at: Mark,
+    /// What each batch did.
+    applied: Vec<Applied>,
+}
+
+/// A place between two batches.
+#[derive(Clone, Default)]
+struct Mark {
+    batch: u64,
+    ids: usize,
+    is_behind: bool,
+    totals: FollowFigures,
 }
 
 /// What the files in the folder are of.
@@ -72,17 +96,24 @@ enum Mode {
     Silent,
 }
 
-/// What batches that cannot be embedded are called together.
-const UNEMBEDDABLE: &str = "batches that cannot be embedded";
+/// Bytes that an update takes while it is logged and applied, without its texts, about: the record,
+/// its line, operations, and changes of the graph.
+const TO_APPLY: u64 = 400;
 
-/// Says of an embedding of several batches that one of them is the cause, if so.
-fn since(error: Error, batch: u64) -> Error {
-    match error {
-        Error::Embed { source, .. } if source.is_of_numbers() => {
-            FollowError::UnembeddableSince { batch, source }.into()
-        }
-        error => error,
-    }
+fn tell_refused(complaints: &mut Complaints, refusal: &Refusal) {
+    complaints.tell(refusal.problem.name(), || format!("{}: left out", refusal.error));
+}
+
+/// The updates of a record. Only their order matters.
+fn updates_of(record: &Record) -> Vec<Update> {
+    let time: Option<Time> = record.position.time().and_then(|time| time.parse().ok());
+    let stand_in: Time = time.or_else(|| "0".parse().ok()).unwrap_or_else(|| unreachable!("0 is a time"));
+    record.updates.iter().map(|entry| entry.update(stand_in)).collect()
+}
+
+/// What ends a run, or is tolerated, where a batch cannot be embedded.
+fn unembeddable(record: &Record, source: Box<ModelError>) -> FollowError {
+    FollowError::Unembeddable { batch: record.batch, name: record.name.clone(), source }
 }
 
 impl<'a> Session<'a> {
@@ -102,6 +133,7 @@ impl<'a> Session<'a> {
         let rules = Rules { weights, self_loops: request.experiment.import.self_loops };
         let is_directed = dataset.graph.is_directed();
         let options = request.experiment.embedding.clone();
+        let held_out = HeldOut::new(&dataset, &graph);
         let follower = Follower::new(graph, is_directed, options, request.cluster)
             .map_err(|source| Error::Embed { dataset: dataset.name.clone(), source: source.into() })?;
         let changes = arguments.changes.as_deref().map(|path| Target::prepare(path, &folder)).transpose()?;
@@ -111,6 +143,7 @@ impl<'a> Session<'a> {
             request,
             folder,
             changes,
+            held_out,
             rules,
             ids: dataset.ids.clone(),
             dataset,
@@ -118,6 +151,7 @@ impl<'a> Session<'a> {
             run,
             batch: 0,
             embedded: None,
+            since: Since::default(),
             is_behind: true,
             saved: None,
             complaints: Complaints::default(),
@@ -139,8 +173,8 @@ impl<'a> Session<'a> {
         let state =
             State::load(self.folder.path(), self.run).filter(|state| may_resume && state.batch <= records.len() as u64);
         let known = state.as_ref().map_or(0, |state| state.batch as usize);
-        for place in 0..known {
-            self.replay(&records[place..], Mode::Silent, log)?;
+        for record in &records[..known] {
+            self.replay(record, Mode::Silent, log)?;
         }
         match state.filter(|state| state.fits(self.graph().nodes())) {
             Some(state) => self.go_on_from(state)?,
@@ -151,8 +185,8 @@ impl<'a> Session<'a> {
                 self.print(&figures)?;
             }
         }
-        for place in known..records.len() {
-            self.replay(&records[place..], Mode::Again, log)?;
+        for record in &records[known..] {
+            self.replay(record, Mode::Again, log)?;
         }
         Ok(())
     }
@@ -182,77 +216,54 @@ impl<'a> Session<'a> {
         };
         let Some(follower) = self.follower.take() else { unreachable!("it is only away here") };
         self.follower = Some(follower.resume(embedding));
-        self.embedded = Some(Embedded { batch, edges: self.follower().ledger().edges, figures });
+        let (edges, held_out) = (self.follower().ledger().edges, self.held_out.count());
+        self.embedded = Some(Embedded { batch, edges, held_out, figures });
         self.saved = Some(Saved { batch, at: Instant::now() });
         self.is_behind = false;
+        self.since = Since { at: self.mark(), applied: Vec::new() };
         Ok(())
     }
 
-    /// Applies the first of some batches of the log once more; the others are those after it.
-    fn replay(&mut self, records: &[Record], mode: Mode, log: &mut Log) -> Result<(), Error> {
-        let Some((record, later)) = records.split_first() else { return Ok(()) };
-        let time: Option<Time> = record.position.time().and_then(|time| time.parse().ok());
-        // Only the order of updates matters from here on.
-        let stand_in: Time = time.or_else(|| "0".parse().ok()).unwrap_or_else(|| unreachable!("0 is a time"));
-        let updates: Vec<Update> = record.updates.iter().map(|entry| entry.update(stand_in)).collect();
-        match self.carry_out(record, &updates, Path::new(""), mode) {
-            Err(Error::Follow(error)) => {
-                let left_out = self.leave_out(record, *error, log)?;
-                later.iter().try_for_each(|record| log.append(record)).map_err(FollowError::from)?;
-                self.carry_out(&left_out, &[], Path::new(""), mode)
-            }
-            done => done,
-        }
-    }
-
-    /// Takes a batch that cannot be embedded out of the log, which ends the run unless such batches are tolerated. Then it is in the
-    /// log without its updates.
-    fn leave_out(&mut self, record: &Record, error: FollowError, log: &mut Log) -> Result<Record, Error> {
-        let FollowError::Unembeddable { batch, name, source } = &error else { return Err(error.into()) };
-        log.cut(*batch).map_err(FollowError::from)?;
-        if !self.arguments.tolerate {
-            return Err(error.into());
-        }
-        self.complaints.tell(UNEMBEDDABLE, || format!("batch {batch} ({name}) cannot be embedded: left out: {source}"));
-        let mut counts = self.complaints.take();
-        record.counts.iter().for_each(|(what, count)| *counts.entry(what.clone()).or_default() += count);
-        let left_out = Record { counts, updates: Vec::new(), ..record.clone() };
-        log.append(&left_out).map_err(FollowError::from)?;
-        Ok(left_out)
+    /// Carries out a batch of the log once more.
+    fn replay(&mut self, record: &Record, mode: Mode, log: &mut Log) -> Result<(), Error> {
+        self.carry_out(record, &updates_of(record), Path::new(""), mode, log)
     }
 
     /// Takes a batch: checks it, puts it into the log, and carries it out.
     pub(super) fn accept(&mut self, batch: Batch, log: &mut Log) -> Result<(), Error> {
-        let Batch { name, path, updates, mut refused, position } = batch;
-        let mut accepted = Vec::with_capacity(updates.len());
-        for update in updates {
-            match check(&update, &self.ids, &path) {
-                Ok(()) => accepted.push(update),
-                Err(refusal) if self.arguments.tolerate => refused.push(refusal),
-                Err(refusal) => return Err(FollowError::from(StreamError::Refused(refusal)).into()),
-            }
-        }
+        let Batch { name, path, mut updates, refused, position, memory: _memory } = batch;
         self.refuse(&refused);
-        let entries = accepted.iter().map(Entry::from).collect();
+        drop(refused);
+        let are_times = are_times(&updates, self.rules);
+        let mut ends_run = None;
+        updates.retain(|update| {
+            let time = || if are_times { Refusal::of_time(&path, update) } else { None };
+            let Some(refusal) = check(update, &self.ids, &path).err().or_else(time) else { return true };
+            match self.arguments.tolerate {
+                true => tell_refused(&mut self.complaints, &refusal),
+                false => ends_run = ends_run.take().or(Some(refusal)),
+            }
+            false
+        });
+        if let Some(refusal) = ends_run {
+            return Err(FollowError::from(StreamError::Refused(refusal)).into());
+        }
+        let over = |over: OverBudget| FollowError::from(StreamError::from(over.reading(&path)));
+        let needed = updates.iter().map(|update| update.text_bytes() + TO_APPLY).sum();
+        let _room = Budget::current().take(needed).map_err(over)?;
+        let entries = updates.iter().map(Entry::from).collect();
         // These are in the log; what follows from the updates follows from them again.
         let counts = self.complaints.take();
-        let record = Record { batch: self.batch + 1, name, position, counts, updates: entries };
+        let mut record = Record { batch: self.batch + 1, name, position, counts, updates: entries };
         log.append(&record).map_err(FollowError::from)?;
-        match self.carry_out(&record, &accepted, &path, Mode::Live) {
-            Err(Error::Follow(error)) => {
-                let left_out = self.leave_out(&record, *error, log)?;
-                self.carry_out(&left_out, &[], &path, Mode::Live)?;
-            }
-            done => done?,
-        }
+        record.updates = Vec::new();
+        self.carry_out(&record, &updates, &path, Mode::Live, log)?;
         self.save_if_due()
     }
 
     /// Counts lines that are left out.
     pub(super) fn refuse(&mut self, refused: &[Refusal]) {
-        for refusal in refused {
-            self.complaints.tell(refusal.problem.name(), || format!("{}: left out", refusal.error));
-        }
+        refused.iter().for_each(|refusal| tell_refused(&mut self.complaints, refusal));
     }
 
     /// Tells what is out of the ordinary about the stream.
@@ -260,18 +271,39 @@ impl<'a> Session<'a> {
         notices.into_iter().for_each(|notice| self.complaints.tell(notice.name(), || notice.to_string()));
     }
 
-    /// Applies a batch, and embeds the graph if that is due. A batch that cannot be embedded is taken back.
-    fn carry_out(&mut self, record: &Record, updates: &[Update], path: &Path, mode: Mode) -> Result<(), Error> {
+    /// Applies a batch that is in the log, and embeds the graph if that is due. A batch that cannot
+    /// be embedded is left out.
+    fn carry_out(
+        &mut self,
+        record: &Record,
+        updates: &[Update],
+        path: &Path,
+        mode: Mode,
+        log: &mut Log,
+    ) -> Result<(), Error> {
+        let figures = match self.apply(record, updates, path, mode) {
+            Err(Error::Follow(error)) => {
+                let left_out = self.leave_out(record, *error, log)?;
+                self.apply(&left_out, &[], path, mode)?
+            }
+            figures => figures?,
+        };
+        if mode == Mode::Silent {
+            return Ok(());
+        }
+        let is_due = self.arguments.embed.is_due(record.batch) && self.is_behind;
+        let figures = if is_due { self.embed_all(figures, false, log)? } else { figures };
+        self.print(&figures)
+    }
+
+    /// Applies a batch; one after which degrees are infinite is taken back.
+    fn apply(&mut self, record: &Record, updates: &[Update], path: &Path, mode: Mode) -> Result<BatchFigures, Error> {
         let start = Instant::now();
-        let (nodes_before, ids_before, was_behind) = (self.graph().nodes(), self.ids.len(), self.is_behind);
+        let (nodes_before, ids_before) = (self.graph().nodes(), self.ids.len());
         let translated = translate(updates, &mut self.ids, self.rules);
         let nodes = self.ids.len().max(nodes_before);
-        let failed = |source: crate::model::embedding::ModelError| Error::Embed {
-            dataset: self.request.experiment.dataset.to_string(),
-            source: source.into(),
-        };
-        let Some(follower) = &mut self.follower else { unreachable!("it is only away while it is replaced") };
-        let applied = follower.apply(nodes, &translated.operations).map_err(failed)?;
+        let applied = self.follower_mut().apply(nodes, &translated.operations);
+        let applied = applied.map_err(|source| self.cannot_embed(source))?;
         let patch_seconds = start.elapsed().as_secs_f64();
         let effects = translated.origins.iter().zip(&applied.effects);
         let of_effects = effects.filter_map(|(&place, &effect)| Some((place, Remark::of(effect)?)));
@@ -307,43 +339,34 @@ impl<'a> Session<'a> {
             counts,
             embedding: None,
         };
+        self.held_out.apply(&applied.changes.edges);
+        if let Err(source) = self.follower().check(&applied, |row| self.id(row)) {
+            self.undo(&applied)?;
+            self.ids.truncate(ids_before);
+            return Err(unembeddable(record, source.into()).into());
+        }
         self.is_behind |= !applied.changes.edges.is_empty() || nodes > nodes_before;
-        let is_due = mode != Mode::Silent && self.arguments.embed.is_due(record.batch) && self.is_behind;
-        let (checked, mut is_cause) = (self.follower().check(&applied, |row| self.id(row)), true);
-        let done = match checked {
-            Err(source) => Err(failed(source)),
-            Ok(()) if is_due => {
-                is_cause = !was_behind;
-                self.embed(figures.clone())
-            }
-            Ok(()) => Ok(figures.clone()),
-        };
-        let done = match done {
-            Err(Error::Embed { source, .. }) if source.is_of_numbers() && is_cause => {
-                let Some(follower) = &mut self.follower else { unreachable!("it is only away while it is replaced") };
-                follower.undo(&applied).map_err(failed)?;
-                self.ids.truncate(ids_before);
-                self.is_behind = was_behind;
-                let (batch, name) = (record.batch, record.name.clone());
-                return Err(FollowError::Unembeddable { batch, name, source }.into());
-            }
-            done => done.map_err(|error| since(error, record.batch))?,
-        };
         self.batch = record.batch;
         self.totals.add(&figures);
         self.totals.isolated_nodes = self.graph().report.isolated;
-        match mode {
-            Mode::Silent => Ok(()),
-            _ => self.print(&done),
+        if mode != Mode::Silent {
+            self.since.applied.push(applied);
         }
+        Ok(figures)
     }
 
     /// Embeds what is not yet, at the end of the stream.
-    pub(super) fn embed_rest(&mut self) -> Result<(), Error> {
+    pub(super) fn embed_rest(&mut self, log: &mut Log) -> Result<(), Error> {
         if !self.is_behind {
             return Ok(());
         }
-        let figures = BatchFigures {
+        let figures = self.embed_all(self.end(), true, log)?;
+        self.print(&figures)
+    }
+
+    /// The figures of the graph at the end of the stream.
+    fn end(&self) -> BatchFigures {
+        BatchFigures {
             batch: self.batch,
             name: "the end".to_owned(),
             time: self.totals.time.clone(),
@@ -351,9 +374,7 @@ impl<'a> Session<'a> {
             edges: self.follower().ledger().edges,
             ledger_bytes_per_edge: self.bytes_per_edge(),
             ..BatchFigures::default()
-        };
-        let figures = self.embed(figures).map_err(|error| since(error, self.batch))?;
-        self.print(&figures)
+        }
     }
 
     /// Embeds the graph as it is, and writes the rows that moved.
@@ -361,12 +382,11 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let bar = Bar::new(FOLLOW, self.request.voice);
         let watch = self.request.watch(bar.callback());
-        let dataset = || self.request.experiment.dataset.to_string();
-        let Some(follower) = &mut self.follower else { unreachable!("it is only away while it is replaced") };
-        let embedding =
-            follower.embed(watch).map_err(|source| Error::Embed { dataset: dataset(), source: source.into() })?;
+        let experiment = &self.request.experiment;
+        let found = self.follower_mut().embed(watch);
+        let found = found.map(|embedding| links::decomposition_of(embedding, &experiment.embedding.svd));
+        let decomposition = found.map_err(|source| self.cannot_embed(source))?;
         bar.done("");
-        let decomposition = links::decomposition_of(embedding, &self.request.experiment.embedding.svd);
         let seconds = start.elapsed().as_secs_f64();
         let stage = Stage { decomposition: Some(decomposition), ..Stage::new(EMBEDDING, seconds) };
         if let Some(shortfall) = stage.shortfalls().into_iter().next() {
@@ -383,8 +403,10 @@ impl<'a> Session<'a> {
             false => (None, None),
         };
         let embedding = EmbeddingFigures { decomposition, seconds, rows_moved, valid, test };
-        self.embedded = Some(Embedded { batch: figures.batch, edges: figures.edges, figures: embedding.clone() });
+        let (batch, edges, held_out) = (figures.batch, figures.edges, self.held_out.count());
+        self.embedded = Some(Embedded { batch, edges, held_out, figures: embedding.clone() });
         self.is_behind = false;
+        self.since = Since { at: self.mark(), applied: Vec::new() };
         Ok(BatchFigures { embedding: Some(embedding), ..figures })
     }
 
@@ -412,6 +434,17 @@ impl<'a> Session<'a> {
             Some(follower) => follower,
             None => unreachable!("it is only away while it is replaced"),
         }
+    }
+
+    fn follower_mut(&mut self) -> &mut Follower {
+        match &mut self.follower {
+            Some(follower) => follower,
+            None => unreachable!("it is only away while it is replaced"),
+        }
+    }
+
+    fn cannot_embed(&self, source: ModelError) -> Error {
+        Error::Embed { dataset: self.request.experiment.dataset.to_string(), source: source.into() }
     }
 
     fn graph(&self) -> &Graph {

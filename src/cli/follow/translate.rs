@@ -84,6 +84,12 @@ pub(super) fn check(update: &Update, ids: &Ids, path: &Path) -> Result<(), Refus
     }
 }
 
+/// Whether all weights of a batch look like times, so that the column is one of times.
+pub(super) fn are_times(updates: &[Update], rules: Rules) -> bool {
+    let mut weighted = updates.iter().filter(|update| update.weight.is_some()).peekable();
+    rules.weights == Weights::Auto && weighted.peek().is_some() && weighted.all(Update::has_time_as_weight)
+}
+
 /// Gives new nodes their rows, and says what the updates do to edges. All have passed [`check`].
 pub(super) fn translate(updates: &[Update], ids: &mut Ids, rules: Rules) -> Translated {
     let mut all = Translated::default();

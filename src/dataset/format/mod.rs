@@ -42,7 +42,9 @@ pub use options::{EdgeOptions, IdKind, Weights};
 pub use pickle::{Pickle, Value, read_pickle};
 pub use planetoid::read_planetoid;
 pub use remark::Remark;
-pub(in crate::dataset) use text::{GZIP, check_encoding, data, lines, next_field, trim, weight};
+pub(in crate::dataset) use text::{
+    GZIP, check_encoding, data, lines, looks_like_a_time, next_field, other_format, trim, weight,
+};
 pub use torch::read_torch;
 
 #[cfg(test)]

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use super::error::{Refusal, StreamError};
 use super::folder::Folder;
+use super::gathered::{Gathered, Memory};
 use super::line::{Problem, Refused, Update, parse};
 use super::lines::{Lines, Place, Read};
 use super::text::Text;
 use super::time::{Span, Time};
 use super::{Notice, Origin, Position};
-use crate::dataset::format::FormatError;
+use crate::dataset::format::{FormatError, excerpt};
 
 /// What ends a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct Batch {
     pub refused: Vec<Refusal>,
     /// Where it ends.
     pub position: Position,
+    /// The memory that it takes.
+    pub(crate) memory: Memory,
 }
 
 /// What comes next.
@@ -71,8 +74,7 @@ struct Gathering {
     /// Where to go on from, until that is reached.
     resume: Option<Place>,
     may_be_new: bool,
-    updates: Vec<Update>,
-    refused: Vec<Refusal>,
+    gathered: Gathered,
     first: u64,
     end: Place,
     /// An update of the next batch, and the place after it.
@@ -176,8 +178,7 @@ impl Batches {
             rule,
             resume,
             may_be_new,
-            updates: Vec::new(),
-            refused: Vec::new(),
+            gathered: Gathered::default(),
             first: 1,
             end: Place::default(),
             ahead: None,
@@ -202,7 +203,7 @@ impl Batches {
     /// The batch that is on its way, as far as it has come.
     pub fn flush(&mut self) -> Option<Batch> {
         match &mut self.source {
-            Source::Lines(gathering) if !gathering.updates.is_empty() => Some(gathering.emit(&self.guard)),
+            Source::Lines(gathering) if !gathering.gathered.updates.is_empty() => Some(gathering.emit(&self.guard)),
             _ => None,
         }
     }
@@ -221,20 +222,20 @@ impl Gathering {
             self.first = self.end.lines + 1;
         }
         if let Some((update, place)) = self.ahead.take() {
-            self.updates.push(update);
+            self.gathered.add(Some(update), self.lines.path())?;
             self.end = place;
         }
         loop {
             let line = match self.lines.next()? {
                 Read::Line(line) => line,
                 Read::Nothing => return Ok(Next::Nothing),
-                Read::End if !self.updates.is_empty() => return Ok(Next::Batch(self.emit(guard))),
+                Read::End if !self.gathered.updates.is_empty() => return Ok(Next::Batch(self.emit(guard))),
                 Read::End => {
                     if !self.has_any {
                         notices.push(Notice::Empty { path: self.lines.path().to_owned() });
                         self.has_any = true;
                     }
-                    return Ok(Next::End(std::mem::take(&mut self.refused)));
+                    return Ok(Next::End(self.gathered.take().1));
                 }
             };
             let place = self.lines.place();
@@ -242,14 +243,16 @@ impl Gathering {
                 notices.push(Notice::Unfinished { path: self.lines.path().to_owned(), line: place.lines });
             }
             let before = guard.time;
-            let read = guard.read(&line, (self.lines.path(), place.lines), !self.has_any, &mut self.refused)?;
+            let at = (self.lines.path(), place.lines);
+            let read = guard.read(&line, at, !self.has_any, &mut self.gathered.refused)?;
             let Some(update) = read else {
+                self.gathered.add(None, self.lines.path())?;
                 self.end = place;
                 continue;
             };
             self.has_any = true;
             if let Rule::Time(span) = self.rule
-                && let Some(last) = self.updates.last()
+                && let Some(last) = self.gathered.updates.last()
                 && last.time.window(span) != update.time.window(span)
             {
                 self.ahead = Some((update, place));
@@ -259,9 +262,9 @@ impl Gathering {
                 guard.time = later;
                 return Ok(Next::Batch(batch));
             }
-            self.updates.push(update);
+            self.gathered.add(Some(update), self.lines.path())?;
             self.end = place;
-            if matches!(self.rule, Rule::Count(count) if self.updates.len() >= count) {
+            if matches!(self.rule, Rule::Count(count) if self.gathered.updates.len() >= count) {
                 return Ok(Next::Batch(self.emit(guard)));
             }
         }
@@ -271,12 +274,14 @@ impl Gathering {
         let end = Place { time: guard.kept_time(), ..self.end.clone() };
         let (path, first) = (self.lines.path().to_owned(), self.first);
         self.first = end.lines + 1;
+        let (updates, refused, memory) = self.gathered.take();
         Batch {
             name: format!("{}, lines {first} to {}", path.display(), end.lines),
             path,
-            updates: std::mem::take(&mut self.updates),
-            refused: std::mem::take(&mut self.refused),
+            updates,
+            refused,
             position: Position::Text(end),
+            memory,
         }
     }
 }
@@ -285,11 +290,23 @@ impl Gathering {
 impl Refusal {
     /// An update whose ids cannot be those of nodes.
     pub fn of_id(path: &std::path::Path, line: u64, id: &str, expected: &'static str) -> Self {
-        let found = format!("the id {}", crate::dataset::format::excerpt(id.as_bytes()));
+        let found = format!("the id {}", excerpt(id.as_bytes()));
         let remedy = "repair the line, or read the ids of the graph as names (ids = \"names\")";
         let error =
             FormatError::Line { path: path.to_owned(), line, found, expected: expected.into(), remedy: remedy.into() };
         Self { problem: Problem::Id, error }
+    }
+
+    /// An update whose weight is a time by its size, as are all weights of its batch; `None` if it
+    /// has no such weight.
+    pub fn of_time(path: &std::path::Path, update: &Update) -> Option<Self> {
+        let weight = excerpt(update.like_a_time.as_ref()?.as_bytes());
+        let found = format!("the weight {weight} of the edge {} {}, a time by its size", update.from, update.to);
+        let remedy = "leave the column out, ignore weights (weights = \"ignore\"), or say that it is the weight \
+                      (weights = \"third\")";
+        let (path, line) = (path.to_owned(), update.line);
+        let error = FormatError::Line { path, line, found, expected: "a weight".into(), remedy: remedy.into() };
+        Some(Self { problem: Problem::Weight, error })
     }
 }
 

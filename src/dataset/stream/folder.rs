@@ -8,8 +8,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::batches::{Batch, Guard, Next};
 use super::error::StreamError;
-use super::text::{Got, Text};
+use super::gathered::Gathered;
+use super::text::{CHUNK, Got, Text};
 use super::{Notice, Position};
+use crate::dataset::budget::{Budget, Taken};
 use crate::dataset::format::{FormatError, check_encoding, lines};
 
 /// Bytes of the largest file that is one batch.
@@ -39,7 +41,7 @@ impl Folder {
     /// Takes note of a batch that was applied; if it is still there it must be what it was.
     pub fn has_done(&mut self, name: &str, bytes: u64, checksum: u64) -> Result<(), StreamError> {
         let path = self.path.join(name);
-        if path.is_file() && self.content(&path)?.is_some_and(|text| content_of(&text) != (bytes, checksum)) {
+        if path.is_file() && self.content(&path)?.is_some_and(|(text, _)| content_of(&text) != (bytes, checksum)) {
             return Err(StreamError::OtherBatch { path });
         }
         self.note(name, (bytes, checksum));
@@ -70,7 +72,7 @@ impl Folder {
                 return Ok(Next::End(Vec::new()));
             };
             let path = self.path.join(&name);
-            let Some(mut text) = self.content(&path)? else {
+            let Some((mut text, _taken)) = self.content(&path)? else {
                 // Somebody took it away before it was read.
                 self.queue.remove(&name);
                 continue;
@@ -94,10 +96,13 @@ impl Folder {
                 notices.push(Notice::Late { path: path.clone(), last: last.clone() });
             }
             check_encoding(&path, &mut text)?;
-            let (mut updates, mut refused) = (Vec::new(), Vec::new());
+            let mut gathered = Gathered::default();
             for (number, line) in (1..).zip(lines(&text)) {
-                updates.extend(guard.read(line, (&path, number), updates.is_empty(), &mut refused)?);
+                let may_be_header = gathered.updates.is_empty();
+                let update = guard.read(line, (&path, number), may_be_header, &mut gathered.refused)?;
+                gathered.add(update, &path)?;
             }
+            let (updates, refused, memory) = gathered.take();
             if is_unfinished {
                 notices.push(Notice::Unfinished { path: path.clone(), line: lines(&text).count() as u64 });
             }
@@ -106,7 +111,8 @@ impl Folder {
             }
             self.note(&name, content);
             let position = Position::File { name, bytes: content.0, checksum: content.1, time: guard.kept_time() };
-            return Ok(Next::Batch(Batch { name: path.display().to_string(), path, updates, refused, position }));
+            let name = path.display().to_string();
+            return Ok(Next::Batch(Batch { name, path, updates, refused, position, memory }));
         }
     }
 
@@ -125,7 +131,7 @@ impl Folder {
     }
 
     /// The text of a file, unpacked if need be; `None` if it is gone.
-    fn content(&self, path: &Path) -> Result<Option<Vec<u8>>, StreamError> {
+    fn content(&self, path: &Path) -> Result<Option<(Vec<u8>, Taken)>, StreamError> {
         let mut text = match Text::open(path, false) {
             Ok(text) => text,
             Err(StreamError::Format(FormatError::Io { source, .. }))
@@ -135,14 +141,17 @@ impl Folder {
             }
             Err(error) => return Err(error),
         };
-        let mut content = Vec::new();
-        while text.read(&mut content)? == Got::Some {
+        let (budget, mut taken, mut content) = (Budget::current(), Taken::default(), Vec::new());
+        loop {
+            budget.room(&mut taken, &mut content, CHUNK).map_err(|over| over.reading(path))?;
+            if text.read(&mut content)? != Got::Some {
+                return Ok(Some((content, taken)));
+            }
             if content.len() > LARGEST {
                 let (found, remedy) = (format!("more than {LARGEST} bytes"), "cut it into several files");
                 return Err(FormatError::content(path, found, "a batch that fits into memory", remedy).into());
             }
         }
-        Ok(Some(content))
     }
 }
 

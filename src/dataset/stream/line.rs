@@ -1,7 +1,7 @@
 //! One update a line.
 
 use super::time::Time;
-use crate::dataset::format::{Fault, data, excerpt, next_field, trim, weight};
+use crate::dataset::format::{Fault, data, excerpt, looks_like_a_time, next_field, other_format, trim, weight};
 use serde::{Deserialize, Serialize};
 
 /// What an update does to an edge.
@@ -31,6 +31,26 @@ pub struct Update {
     pub weight: Option<f32>,
     /// The line of its file, from 1.
     pub line: u64,
+    /// The weight as it was written, if it is a whole number as large as a time.
+    pub(super) like_a_time: Option<Box<str>>,
+}
+
+impl Update {
+    /// Whether its weight is written like a time.
+    pub(crate) fn has_time_as_weight(&self) -> bool {
+        self.like_a_time.is_some()
+    }
+
+    /// Bytes of its texts, about.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        let time = self.like_a_time.as_ref().map_or(0, |text| text_bytes(text));
+        text_bytes(&self.from) + text_bytes(&self.to) + time
+    }
+}
+
+/// What an allocator takes for a text.
+pub(crate) fn text_bytes(text: &str) -> u64 {
+    (text.len() as u64 + 8).next_multiple_of(16).max(32)
 }
 
 /// What is wrong with a line.
@@ -125,6 +145,9 @@ pub(super) fn parse(line: &[u8], number: u64, may_be_header: bool) -> Result<Opt
         let found = format!("an empty field in {}", excerpt(line));
         return Err(refused(Problem::Fields, found, "an id", "repair the line"));
     }
+    if let Some(fault) = other_format(line, from.as_bytes(), to.as_bytes()) {
+        return Err(Refused { problem: Problem::Id, fault });
+    }
     let given = match weight_field.filter(|field| !field.is_empty() && action != Action::Remove) {
         None => None,
         Some(field) => {
@@ -145,7 +168,10 @@ pub(super) fn parse(line: &[u8], number: u64, may_be_header: bool) -> Result<Opt
         let found = format!("no weight in {}", excerpt(line));
         return Err(refused(Problem::Weight, found, "the new weight after the two ids", "complete the line"));
     }
-    Ok(Some(Update { time, action, from: from.to_string(), to: to.to_string(), weight: given, line: number }))
+    let is_like_a_time = |_: &&&str| given.is_some_and(looks_like_a_time);
+    let like_a_time = weight_field.filter(is_like_a_time).map(|&field| field.into());
+    let (from, to) = (from.to_string(), to.to_string());
+    Ok(Some(Update { time, action, from, to, weight: given, line: number, like_a_time }))
 }
 
 fn is_day(text: &str) -> bool {
@@ -211,6 +237,8 @@ mod tests {
             ("7 + a b inf", Problem::Weight),
             ("7 = a b -0.5", Problem::Weight),
             ("7 = a b", Problem::Weight),
+            ("7 + \"a\" b", Problem::Id),
+            ("7,+,a,\"b\"", Problem::Id),
         ] {
             assert_eq!(problem(line.as_bytes()), expected, "{line}");
         }

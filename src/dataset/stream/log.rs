@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -117,7 +117,7 @@ impl Entry {
     /// The update again, at the time of its batch.
     pub fn update(&self, time: Time) -> Update {
         let weight = self.3.as_ref().and_then(|weight| weight.parse().ok());
-        Update { time, action: self.0, from: self.1.clone(), to: self.2.clone(), weight, line: 0 }
+        Update { time, action: self.0, from: self.1.clone(), to: self.2.clone(), weight, line: 0, like_a_time: None }
     }
 }
 
@@ -183,6 +183,28 @@ impl Log {
         }
         let log = Self { path: path.to_owned(), file, ends };
         Ok(Some(Opened { log, run: header.run, records, dropped: rest.len(), repeated }))
+    }
+
+    /// The batches after a number of them, read from the disk.
+    pub fn records_after(&self, batches: u64) -> Result<Vec<Record>, LogError> {
+        let failed = |source| LogError::Io { path: self.path.clone(), source };
+        let (start, mut chain) = self.ends.get(batches as usize).copied().unwrap_or_default();
+        let mut content = Vec::new();
+        let mut file = File::open(&self.path).map_err(failed)?;
+        file.seek(SeekFrom::Start(start)).and_then(|_| file.read_to_end(&mut content)).map_err(failed)?;
+        let mut records: Vec<Record> = Vec::new();
+        for (place, line) in content.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            let whole = line.strip_suffix(b"\n").and_then(|line| check(line, chain));
+            let record = whole.and_then(|(sum, text)| Some((sum, read::<Record>(text)?)));
+            let damaged = || LogError::Damaged { path: self.path.clone(), line: batches as usize + place + 2 };
+            let (sum, record) = record.ok_or_else(damaged)?;
+            chain = sum;
+            // One that came again counts once.
+            if records.last() != Some(&record) {
+                records.push(record);
+            }
+        }
+        Ok(records)
     }
 
     /// Takes a batch, and all after it, out again.
@@ -282,8 +304,12 @@ mod tests {
         let path = written(folder.path());
         let before = std::fs::read(&path).unwrap();
         let mut made = Log::open(&path).unwrap().unwrap().log;
+        for batches in 0..=3 {
+            assert_eq!(made.records_after(batches).unwrap(), (batches + 1..=3).map(record).collect::<Vec<_>>());
+        }
         for batch in [3, 2] {
             made.cut(batch).unwrap();
+            assert_eq!(made.records_after(1).unwrap(), (2..batch).map(record).collect::<Vec<_>>());
             assert_eq!(Log::open(&path).unwrap().unwrap().records, (1..batch).map(record).collect::<Vec<_>>());
         }
         (2..=3).for_each(|batch| made.append(&record(batch)).unwrap());

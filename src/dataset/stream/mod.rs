@@ -8,6 +8,7 @@
 mod batches;
 mod error;
 mod folder;
+mod gathered;
 mod line;
 mod lines;
 mod log;

@@ -13,7 +13,7 @@ use super::error::StreamError;
 use crate::dataset::format::{FormatError, GZIP};
 
 /// Bytes that are read at once.
-const CHUNK: usize = 256 << 10;
+pub(super) const CHUNK: usize = 256 << 10;
 /// Chunks of standard input that may wait to be read.
 const WAITING: usize = 16;
 /// How long to wait for more before looking whether to stop.

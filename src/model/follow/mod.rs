@@ -134,9 +134,33 @@ impl Follower {
         }
     }
 
+    /// Whether the graph can be embedded as it is now: does what [`Self::embed`] does, and keeps
+    /// nothing of it.
+    pub fn try_embed(&self, watch: Watch<Progress>) -> Result<(), ModelError> {
+        self.find(watch).map(|_| ())
+    }
+
     /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them if that is wanted. After an
     /// error the embedding before is still there.
     pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
+        let embedding = self.find(watch)?;
+        let (shown, moved) = match self.shown.as_ref().filter(|_| self.is_turned) {
+            None => (embedding, Vec::new()),
+            Some(before) => {
+                let shown = align(embedding, before, self.cluster.workers);
+                let moved = distances(&shown, before, self.cluster.workers);
+                (shown, moved)
+            }
+        };
+        self.known = self.shown.as_ref().map_or(0, |before| before.nodes);
+        self.distances = moved;
+        self.touched.clear();
+        self.changed = 0;
+        Ok(self.shown.insert(shown))
+    }
+
+    /// The triplets of the graph as it is now.
+    fn find(&self, watch: Watch<Progress>) -> Result<Embedding, ModelError> {
         let mut options = self.options.clone();
         let is_large = self.changed as f64 > LARGE_SHARE * self.ledger.size().edges as f64;
         if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0) {
@@ -151,22 +175,10 @@ impl Follower {
             true => embed_from_afar(&self.graph, &options, self.cluster, watch)?,
             false => embed(&self.graph, &options, self.cluster, watch)?,
         };
-        if let Some(triplet) = embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
-            return Err(ModelError::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] });
+        match embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
+            Some(triplet) => Err(ModelError::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] }),
+            None => Ok(embedding),
         }
-        let (shown, moved) = match self.shown.as_ref().filter(|_| self.is_turned) {
-            None => (embedding, Vec::new()),
-            Some(before) => {
-                let shown = align(embedding, before, self.cluster.workers);
-                let moved = distances(&shown, before, self.cluster.workers);
-                (shown, moved)
-            }
-        };
-        self.known = self.shown.as_ref().map_or(0, |before| before.nodes);
-        self.distances = moved;
-        self.touched.clear();
-        self.changed = 0;
-        Ok(self.shown.insert(shown))
     }
 
     /// The graph as it is now.

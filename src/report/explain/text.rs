@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Explanation, SidePlan, StagePlan};
-use crate::report::table::thousands;
+use crate::report::table::{edges, thousands};
 
 const LABEL: usize = 16;
 
@@ -12,7 +12,7 @@ impl fmt::Display for Explanation {
         row(f, "config", &self.config)?;
         row(f, "dataset", &self.dataset.as_deref().unwrap_or("none: only its size is given"))?;
         row(f, "nodes", &thousands(self.nodes))?;
-        row(f, "edges", &thousands(self.edges))?;
+        row(f, "edges", &edges(self.edges, self.held_out_edges))?;
         let processes = if self.processes == 1 { "process" } else { "processes" };
         row(f, "machine", &format_args!("{} {processes} of {} workers, {}", self.processes, self.workers, self.rates))?;
         for stage in &self.stages {

@@ -81,7 +81,10 @@ fn what_was_run(run: &Shown) -> String {
     let mut facts = vec![
         ("config", metrics.config.clone()),
         ("dataset", metrics.dataset.clone()),
-        ("graph", format!("{} nodes, {} edges", thousands(metrics.nodes), edges(metrics))),
+        (
+            "graph",
+            format!("{} nodes, {} edges", thousands(metrics.nodes), edges(metrics.edges, metrics.held_out_edges)),
+        ),
         ("computed by", format!("{}, {}", counted(metrics.workers, "worker"), counted(metrics.processes, "process"))),
         (
             "seed",

@@ -64,8 +64,8 @@ impl Session<'_> {
     /// Writes the results.
     pub(super) fn save(&mut self) -> Result<(), Error> {
         let (valid, test) = self.scores()?;
-        let Some(Embedded { batch, edges, figures }) = &self.embedded else { return Ok(()) };
-        let (batch, edges) = (*batch, *edges);
+        let Some(Embedded { batch, edges, held_out, figures }) = &self.embedded else { return Ok(()) };
+        let (batch, edges, held_out_edges) = (*batch, *edges, *held_out);
         let Some(follower) = &self.follower else { return Ok(()) };
         let Some(embedding) = follower.embedding() else { return Ok(()) };
         self.totals.embedded_batch = batch;
@@ -73,7 +73,7 @@ impl Session<'_> {
         self.totals.aligned = batch > 0;
         let decomposition = Some(figures.decomposition);
         let stage = Stage { valid, test, decomposition, ..Stage::new(EMBEDDING, figures.seconds) };
-        let (experiment, held_out_edges) = (&self.request.experiment, self.dataset.held_out_edges());
+        let experiment = &self.request.experiment;
         let metrics = Metrics {
             config: experiment.name.clone(),
             dataset: self.dataset.name.clone(),

@@ -106,7 +106,7 @@ impl Dialect {
         };
         let mut data = sample(block).filter(|&(number, _)| Some(number) != self.header);
         let (number, line) = data.find(|&(_, line)| is_time(line))?;
-        let found = format!("{} in {}, a time by its size,", excerpt(third(line)?), excerpt(line));
+        let found = format!("{} in {}, a time by its size", excerpt(third(line)?), excerpt(line));
         Some(Fault::new(found, NO_TIME.0, NO_TIME.1).at(number))
     }
 
