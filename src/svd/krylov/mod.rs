@@ -225,7 +225,9 @@ impl Growth<'_> {
                     true => f64::INFINITY,
                     false => worst_residual(&rotations, &coupling, width, rank),
                 };
-                self.note(residual);
+                if self.is_looked_for() {
+                    self.note(residual);
+                }
                 self.tell(session, progress, Some(residual).filter(|residual| residual.is_finite()));
                 // The work limit ends the run as it is, unless the triplets are good enough.
                 let is_good = match self.options.tolerance {

@@ -153,10 +153,8 @@ fn other_formats_are_no_names() {
     refused_with("e.csv", "1,2\n2,\"3\"\n", &numbers, &[&["line 2"], &QUOTES[..]].concat());
     refused_with("e.csv", "{\"a\": 1, \"b\": 2}\n", &numbers, &[&["line 1"], &json[..]].concat());
     // What is no JSON and no quoted field is a name.
-    let read = read("e.txt", "{a} [b]\n(2)-a,(3)-b\n'c' {a}\n", &EdgeOptions::default()).unwrap();
-    assert_eq!(read.ids.iter().collect::<Vec<_>>(), ["{a}", "[b]", "(2)-a", "(3)-b", "'c'"]);
-    refused("e.txt", "ann\" bob\nbob eve\n", &[&["line 1", "`ann\"`"], &QUOTES[..]].concat());
-    refused("e.txt", "ann bob\nbob eve\"\n", &[&["line 2", "`eve\"`"], &QUOTES[..]].concat());
+    let read = read("e.txt", "{a} [b]\n(2)-a,(3)-b\n'c' {a}\n5\" pipe\n", &EdgeOptions::default()).unwrap();
+    assert_eq!(read.ids.iter().collect::<Vec<_>>(), ["{a}", "[b]", "(2)-a", "(3)-b", "'c'", "5\"", "pipe"]);
 }
 
 #[test]
@@ -202,7 +200,7 @@ fn the_dicts_of_networkx_are_refused_or_ignored() {
 /// `"tea"` and `tea` are not two classes.
 #[test]
 fn labels_in_quotes_are_refused() {
-    for (text, line) in [("tea\n\"tea\"\n", "line 2"), ("\"1\"\n\"2\"\n", "line 1"), ("tea\ncup\"\n", "line 2")] {
+    for (text, line) in [("tea\n\"tea\"\n", "line 2"), ("\"1\"\n\"2\"\n", "line 1")] {
         let written = write("labels.txt", text);
         let error = read_labels(&written.path).unwrap_err();
         assert_words(&error, &written.path, &[line, "in quotes", "without quotes", "write the file again"]);

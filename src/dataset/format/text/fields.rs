@@ -138,9 +138,9 @@ pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault>
     Some(Fault::new(found, "ids without quotes", remedy))
 }
 
-/// Whether a field begins or ends with a quote.
+/// Whether a field begins with a quote.
 pub(crate) fn is_quoted(field: &[u8]) -> bool {
-    field.first() == Some(&b'"') || field.last() == Some(&b'"')
+    field.first() == Some(&b'"')
 }
 
 /// Whether a line that is no JSON is a dict, a tuple, or a list of them as Python prints it.
