@@ -111,8 +111,8 @@ fn several_runs_are_compared_in_one_page() {
     for word in ["3 runs compared", "a/results", "b/results", "<td>c</td>", "--seed=2"] {
         assert!(page.contains(word), "{word}");
     }
-    // Spectrum, residuals, worst residual, time, memory, and a map each; so short a way has no convergence to show.
-    assert_shows(&folder.path().join("report.html"), &["run", "figures", "decomposition", "cost", "map"], 8);
+    // Spectrum, residuals, convergence, worst residual, time, memory, and a map each.
+    assert_shows(&folder.path().join("report.html"), &["run", "figures", "decomposition", "cost", "map"], 9);
 }
 
 #[test]
