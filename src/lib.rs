@@ -38,7 +38,7 @@
 //!
 //! | room | what lives there |
 //! |---|---|
-//! | [`kernel`] | arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only room with `unsafe` and SIMD |
+//! | [`kernel`] | a package of its own, `crates/kernel`: arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only room with `unsafe` and SIMD |
 //! | [`dataset`] | where data comes from |
 //! | [`graph`] | edges become tiles: compressed sparse rows, cut into column strips, and patched where edges change |
 //! | [`matrix`] | the symbolic matrix: leaves, operators, shapes, the text form |
@@ -67,13 +67,14 @@ pub mod engine;
 pub mod evaluate;
 pub mod finetune;
 pub mod graph;
-pub mod kernel;
 pub mod matrix;
 pub mod model;
 pub mod plan;
 pub mod report;
 pub mod serve;
 pub mod svd;
+
+pub use isvd_kernel as kernel;
 
 /// The snippets of the README, compiled and run.
 #[cfg(doctest)]

@@ -54,7 +54,7 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 
 /// Four random words.
 #[inline(always)]
-pub(crate) fn words(seed: u64, stream: u32, row: u64, block: u32) -> [u32; 4] {
+pub fn words(seed: u64, stream: u32, row: u64, block: u32) -> [u32; 4] {
     philox([row as u32, (row >> 32) as u32, block, stream], [seed as u32, (seed >> 32) as u32])
 }
 
@@ -199,15 +199,13 @@ mod tests {
     #[test]
     fn a_panel_holds_the_numbers_of_its_rows() {
         for cols in [1, 3, 4, 13] {
-            let mut data = vec![f32::NAN; 5 * crate::kernel::stride(cols)];
+            let mut data = vec![f32::NAN; 5 * crate::stride(cols)];
             fill_normal(11, 2, 1 << 33, PanelMut::new(5, cols, &mut data));
             let mut portable = vec![f32::NAN; data.len()];
             fill_normal_with(Simd::portable(), 11, 2, 1 << 33, PanelMut::new(5, cols, &mut portable));
             assert_eq!(data, portable);
             for i in 0..5 {
-                for (j, &x) in
-                    data[i * crate::kernel::stride(cols)..].iter().take(crate::kernel::stride(cols)).enumerate()
-                {
+                for (j, &x) in data[i * crate::stride(cols)..].iter().take(crate::stride(cols)).enumerate() {
                     let expected = if j < cols { normal(11, 2, (1 << 33) + i as u64, j as u32) } else { 0.0 };
                     assert_eq!(x.to_bits(), expected.to_bits());
                 }

@@ -212,8 +212,8 @@ pub fn dense_transpose_multiply(x: &[f32], depth: usize, g: Panel, out: &mut [f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::panel::tests::panel_of;
-    use crate::kernel::random::normal;
+    use crate::panel::tests::panel_of;
+    use crate::random::normal;
     use proptest::prelude::*;
 
     fn drawn(stream: u32, rows: usize, cols: usize) -> Vec<f32> {

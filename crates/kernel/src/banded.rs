@@ -196,8 +196,8 @@ impl<'a> Solver<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::random::normal;
-    use crate::kernel::small::{Eigen, symmetric_eigen};
+    use crate::random::normal;
+    use crate::small::{Eigen, symmetric_eigen};
 
     /// A banded matrix, and the same row after row.
     fn random(order: usize, width: usize, entry: impl Fn(usize, usize) -> f64) -> (Banded, Vec<f64>) {

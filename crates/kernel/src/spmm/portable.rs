@@ -1,7 +1,7 @@
 //! The product in plain code.
 
 use super::{Job, Start, specialise};
-use crate::kernel::LANES;
+use crate::LANES;
 
 /// Runs a job for a block of `groups` lane groups.
 pub(super) fn run(job: &Job, groups: usize, y: &mut [f32]) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::single::Place;
 use super::{Chunk, RIGHT, pitch};
-use crate::kernel::LANES;
+use crate::LANES;
 
 /// f64 numbers in a register.
 const FOUR: usize = 4;

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::{BLOCK, Onto, Place};
-use crate::kernel::LANES;
+use crate::LANES;
 
 /// Rows of the panel whose sums are kept in registers at a time.
 const ROWS: usize = 6;

@@ -183,8 +183,8 @@ fn multiply_block(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::panel::tests::panel_of;
-    use crate::kernel::random;
+    use crate::panel::tests::panel_of;
+    use crate::random;
     use proptest::prelude::*;
 
     fn random_panel(stream: u32, rows: usize, cols: usize) -> Vec<f32> {

@@ -1,8 +1,8 @@
 use super::*;
-use crate::kernel::panel::tests::panel_of;
-use crate::kernel::random::{normal, uniform};
-use crate::kernel::stride;
-use crate::kernel::tile::{Parts, Tile};
+use crate::panel::tests::panel_of;
+use crate::random::{normal, uniform};
+use crate::stride;
+use crate::tile::{Parts, Tile};
 use proptest::prelude::*;
 
 const SEED: u64 = 12;

@@ -178,7 +178,7 @@ pub fn first_non_finite(values: &[f32]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::panel::tests::panel_of;
+    use crate::panel::tests::panel_of;
 
     #[test]
     fn terms_are_scaled_and_added() {

@@ -208,8 +208,8 @@ pub fn panel_upper(a: Panel) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::panel::tests::panel_of;
-    use crate::kernel::random::normal;
+    use crate::panel::tests::panel_of;
+    use crate::random::normal;
 
     fn drawn(rows: usize, cols: usize) -> Vec<f64> {
         (0..rows * cols).map(|i| f64::from(normal(6, 1, (i / cols) as u64, (i % cols) as u32))).collect()

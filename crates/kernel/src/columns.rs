@@ -88,7 +88,7 @@ fn fold<T: Copy + Default>(a: Panel, out: &mut [T], f: impl Fn(T, f32) -> T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::panel::tests::panel_of;
+    use crate::panel::tests::panel_of;
 
     #[test]
     fn columns_are_summed_searched_and_compared() {

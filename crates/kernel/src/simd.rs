@@ -78,7 +78,7 @@ macro_rules! faster {
             $function($($argument),*)
         }
         #[cfg(target_arch = "x86_64")]
-        if $crate::kernel::Simd::best().is_fast() {
+        if $crate::Simd::best().is_fast() {
             // SAFETY: the machine was asked for AVX2.
             unsafe { with_avx2($($argument),*) };
             return;
@@ -86,4 +86,4 @@ macro_rules! faster {
         $function($($argument),*)
     }};
 }
-pub(super) use faster;
+pub(crate) use faster;

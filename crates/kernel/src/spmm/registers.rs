@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernel::LANES;
+use crate::LANES;
 
 /// So many columns of a row in registers. Every operation works on each column by itself, so what the registers are does not
 /// show in the result.

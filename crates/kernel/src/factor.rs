@@ -175,7 +175,7 @@ pub(super) fn check_finite(values: &[f64], cols: usize) -> Result<(), FactorErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::random::normal;
+    use crate::random::normal;
 
     fn gram_of(rows: usize, cols: usize, column: impl Fn(usize, usize) -> f64) -> Vec<f64> {
         let mut gram = vec![0.0; cols * cols];

@@ -321,8 +321,8 @@ pub(super) fn scale(vector: &mut [f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::random::normal;
-    use crate::kernel::small::extended_gram;
+    use crate::random::normal;
+    use crate::small::extended_gram;
 
     /// `Q·diag(values)·Qᵀ` with some orthogonal Q.
     fn with_values(values: &[f64]) -> Vec<f64> {

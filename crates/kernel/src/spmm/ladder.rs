@@ -9,7 +9,7 @@
 //! have their rows in that order ([`Ladder::settled`]) they are gone over one after the other.
 
 use super::{Cell, Factors, NEAR, Panel, PanelMut, Simd, Start};
-use crate::kernel::{LANES, stride};
+use crate::{LANES, stride};
 
 /// Entries a row, on average, up to which a ladder pays: beyond, guesses are wrong too seldom to matter.
 const MOST_ENTRIES: usize = 64;
