@@ -35,7 +35,7 @@ impl Deref for Mapped {
 /// An array that is read and not written: a vector, or a part of a mapped file.
 ///
 /// ```
-/// use isvd_dist::kernel::Array;
+/// use isvd_kernel::Array;
 /// let array = Array::from(vec![1u16, 2, 3]);
 /// assert_eq!(array[1..], [2, 3]);
 /// ```

@@ -30,7 +30,7 @@ static TURN: AtomicUsize = AtomicUsize::new(0);
 /// Aligned f32 storage that grows but never shrinks, to be used again and again.
 ///
 /// ```
-/// let mut buffer = isvd_dist::kernel::Buffer::zeroed(100);
+/// let mut buffer = isvd_kernel::Buffer::zeroed(100);
 /// buffer[3] = 1.0;
 /// buffer.resize(50);
 /// assert_eq!((buffer.len(), buffer[3]), (50, 1.0));
