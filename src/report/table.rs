@@ -31,7 +31,7 @@ impl fmt::Display for Table<'_> {
             row(f, "seeds", &format_args!("{} to {last}: mean ± standard deviation", metrics.seed))?;
         }
         for stage in &metrics.stages {
-            show_stage(f, stage)?;
+            show_stage(f, stage, metrics.stages.len() == 1)?;
         }
         let seconds = metrics.seconds;
         let split = format!(
@@ -55,11 +55,17 @@ pub(in crate::report) fn edges(all: usize, held_out: usize) -> String {
     }
 }
 
-fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage) -> fmt::Result {
+/// Of a stage without figures, such as one that makes features for others, a line; if it is the only
+/// one, whether it is complete, too.
+fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage, is_only: bool) -> fmt::Result {
     if let (None, None, Some(decomposition)) = (&stage.valid, &stage.test, &stage.decomposition) {
         let residual = decomposition.worst_residual();
         let residual = residual.map_or(String::new(), |residual| format!(", worst residual {residual}"));
-        return row(f, &stage.name, &format_args!("rank {}{residual}", decomposition.rank));
+        row(f, &stage.name, &format_args!("rank {}{residual}", decomposition.rank))?;
+        return match is_only {
+            true => row(f, "completeness", &decomposition.completeness()),
+            false => Ok(()),
+        };
     }
     if let Some(decomposition) = &stage.decomposition {
         let columns = thousands(decomposition.operator_columns);
@@ -229,6 +235,16 @@ results         out/mine
         let table = Table { metrics: &metrics, folder: Path::new("out") }.to_string();
         assert!(table.contains("residual        2.50e-1 of the normal equations"), "{table}");
         assert!(!table.contains("worst residual"), "{table}");
+    }
+
+    /// Catches a decomposition whose check is in `metrics.json` alone.
+    #[test]
+    fn a_decomposition_without_figures_says_whether_it_is_complete() {
+        let mut metrics = example();
+        metrics.stages.truncate(1);
+        (metrics.stages[0].valid, metrics.stages[0].test) = (None, None);
+        let table = Table { metrics: &metrics, folder: Path::new("out") }.to_string();
+        assert!(table.contains("worst residual 3.00e-3 of its σ\ncompleteness    not checked"), "{table}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, header};
@@ -134,14 +134,17 @@ async fn find(state: &Arc<State>, request: Request<Incoming>, endpoint: Endpoint
         _ => return Answer::wrong_method(endpoint),
     };
     let query = head.uri.query().unwrap_or_default().to_owned();
+    let too_long = || {
+        let why = format!("the body is longer than {} bytes: ask in parts", limits.body);
+        Answer::error(StatusCode::PAYLOAD_TOO_LARGE, why)
+    };
     let body = match is_post {
         false => Bytes::new(),
+        // What is announced need not be waited for.
+        true if body.size_hint().lower() > limits.body as u64 => return too_long(),
         true => match timeout(limits.timeout, Limited::new(body, limits.body).collect()).await {
             Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-                let why = format!("the body is longer than {} bytes: ask in parts", limits.body);
-                return Answer::error(StatusCode::PAYLOAD_TOO_LARGE, why);
-            }
+            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => return too_long(),
             Ok(Err(_)) => return Answer::error(StatusCode::BAD_REQUEST, "the body breaks off"),
             Err(_) => return Answer::error(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
         },

@@ -70,6 +70,9 @@ fn bodies_have_limits_in_length_and_time() {
     ));
     server.assert_refused(&chunked, 413, &["1000 bytes"]);
     let mut client = server.connect();
+    client.write_all(b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n{").unwrap();
+    server.assert_refused(&heard(&mut client), 413, &["1000 bytes"]);
+    let mut client = server.connect();
     client.write_all(b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{\"pairs\"").unwrap();
     server.assert_refused(&heard(&mut client), 408, &["too long"]);
 }
