@@ -21,7 +21,7 @@
 //! space of q steps from b random columns. Restricted to that space and to what is orthogonal to V,
 //! MᵀM has no eigenvalue above σ_k². Let a missing value have c values found near it, whose singular
 //! vectors may have taken its part of the start block. The other b − c directions of the block are
-//! independent of those vectors, so the bound of step 4 holds with the power b − c. A separate search
+//! independent of those vectors, so the bound of step 4 is taken to the power b − c. A separate search
 //! is needed only where c is close to b, as it is for repeated values ([`count_near`]), or q is small.
 
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@
 //! or which thread computes it, so whoever computes a tile gets the same answer.
 //!
 //! This is a package of its own because it is compiled as one unit, with everything inlined, while the
-//! rest of the program is compiled in parts, which is three times as fast.
+//! rest of the program is compiled in parts, which takes less time.
 //!
 //! | file | what it does |
 //! |---|---|

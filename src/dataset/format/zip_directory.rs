@@ -15,7 +15,7 @@ const ENTRY_BYTES: u64 = 512;
 /// Copies of the records: a raw and a decoded name, the other fields, and the name once more.
 const COPIES: u64 = 4;
 
-/// The end record: its signature, and its bytes without the comment, of which there are at most so many.
+/// The end record: its signature, its length without the comment, and the longest comment.
 const END: (&[u8], usize, usize) = (b"PK\x05\x06", 22, 65_535);
 /// What stands right before it where 32 bits do not do, and the record that this points to.
 const LOCATOR: (&[u8], usize) = (b"PK\x06\x07", 20);
@@ -79,7 +79,7 @@ fn read_at(reader: &mut (impl Read + Seek), start: u64, count: u64) -> io::Resul
     Ok(bytes)
 }
 
-/// A number of so many bytes, the lowest first.
+/// The little-endian number of `count` bytes at a place of a record.
 fn number(record: &[u8], at: usize, count: usize) -> u64 {
     record[at..at + count].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
