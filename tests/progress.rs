@@ -216,7 +216,8 @@ fn without_a_terminal_there_are_plain_lines_with_times() {
         assert_eq!(pair[0], stage);
         assert!(pair[1].starts_with(&format!("{stage}: done in 0.")), "{}", pair[1]);
     }
-    assert!(lines[1].ends_with("5,000 nodes, 50,000 edges listed"), "{}", lines[1]);
+    assert!(lines[1].ends_with("s, 5,000 nodes"), "{}", lines[1]);
+    assert!(lines[3].ends_with("s, 50,000 edges"), "{}", lines[3]);
     assert!(lines[5].contains("worst residual "), "{}", lines[5]);
 }
 

@@ -76,8 +76,7 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
 pub(super) fn load(source: &Source, data: Option<&Path>, seed: u64, voice: Voice) -> Result<Dataset, Error> {
     let bar = Bar::gauged(format!("load {source}"), voice, &BYTES_READ, true);
     let dataset = source.load(data, seed)?;
-    let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.len());
-    bar.done(&format!("{} nodes, {} edges listed", thousands(nodes), thousands(edges)));
+    bar.done(&format!("{} nodes", thousands(dataset.graph.nodes())));
     name_remarks(&dataset, voice);
     Ok(dataset)
 }
@@ -233,7 +232,7 @@ fn finish<'a>(
     if request.report {
         results.files.extend(report::files(request, metrics, known()));
     }
-    let make_room = |bytes| request.keeper.as_ref().is_some_and(|keeper| keeper.make_room(bytes));
+    let make_room = |needed| request.keeper.as_ref().is_some_and(|keeper| keeper.make_room(needed));
     folder.write(results, &make_room)?;
     if let Some(keeper) = &request.keeper {
         keeper.finish();
@@ -311,7 +310,8 @@ pub(super) fn graph_of_list(edges: &EdgeList, import: Import, dataset: &str, voi
     let bar = Bar::gauged("import", voice, &TILES_MADE, false);
     let graph =
         Graph::from_edges(edges, import).map_err(|source| Error::Graph { dataset: dataset.to_owned(), source })?;
-    bar.done("");
+    // A list may name an edge in both directions, so that its length is not the number of edges.
+    bar.done(&format!("{} edges", thousands(graph.report.edges)));
     Ok(graph)
 }
 

@@ -23,12 +23,13 @@ pub use room::MakeRoom;
 pub use single::{FileWriter, SingleFile};
 
 use lock::FolderLock;
-use room::RoomWriter;
+use room::{RoomWriter, with_room};
 use swap::{NEW, Swap, settle, synchronize};
 
 use super::metrics::Metrics;
 use super::saved;
 use crate::dataset::Ids;
+use crate::engine::checkpoint::Space;
 use crate::model::embedding::Embedding;
 
 /// The figures.
@@ -200,7 +201,7 @@ impl Folder {
     pub fn write_files(&self, files: Vec<ResultFile<'_>>) -> Result<(), OutputError> {
         let names: Vec<&OsStr> = files.iter().map(|file| OsStr::new(file.name)).collect();
         self.stage_all(files, &room::none)?;
-        self.swap(&names, &names, &mut || ())
+        self.swap(&names, &names, &room::none, &mut || ())
     }
 
     /// Writes one file under any name.
@@ -232,7 +233,7 @@ impl Folder {
         files.push(ResultFile::new(METRICS, |file| file.write_all(metrics.to_json()?.as_bytes())));
         let names: Vec<&OsStr> = files.iter().map(|file| OsStr::new(file.name)).collect();
         self.stage_all(files, make_room)?;
-        self.swap(&names, &all_names(), step)
+        self.swap(&names, &all_names(), make_room, step)
     }
 
     /// Brings all files to the disk, under a folder of their own.
@@ -242,24 +243,27 @@ impl Folder {
             file.length().map_err(|source| OutputError::File { path: self.path.join(file.name), source })
         };
         let lengths = files.iter().map(length).collect::<Result<Vec<_>, _>>()?;
-        let mut to_come: u64 = lengths.iter().sum();
-        let made = match fs::create_dir(&folder) {
+        let mut to_come = Space { bytes: lengths.iter().sum(), files: 1 + files.len() as u64 };
+        let made = with_room(to_come, make_room, || match fs::create_dir(&folder) {
             // Of a result that could not be written.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_dir_all(&folder).and_then(|()| fs::create_dir(&folder))
             }
             made => made,
-        };
+        });
         made.map_err(|source| OutputError::File { path: folder.clone(), source })?;
         for (ResultFile { name, write, .. }, length) in files.into_iter().zip(lengths) {
-            let written = File::create(folder.join(name)).and_then(|file| {
+            let created = with_room(to_come, make_room, || File::create(folder.join(name)));
+            let written = created.and_then(|file| {
                 let mut writer = BufWriter::new(RoomWriter::new(&file, to_come, make_room));
                 write(&mut writer)?;
                 writer.flush()?;
                 drop(writer);
-                file.sync_all()
+                // Some file systems find the place of what was written only now.
+                with_room(to_come, make_room, || file.sync_all())
             });
-            to_come -= length;
+            to_come.bytes -= length;
+            to_come.files -= 1;
             if let Err(source) = written {
                 // It would only take room that is missing.
                 let _ = fs::remove_dir_all(&folder);
@@ -269,8 +273,14 @@ impl Folder {
         Ok(())
     }
 
-    fn swap(&self, new: &[&OsStr], old: &[&OsStr], step: swap::Step<'_>) -> Result<(), OutputError> {
-        let swap = Swap { folder: &self.path, new, old };
+    fn swap(
+        &self,
+        new: &[&OsStr],
+        old: &[&OsStr],
+        make_room: &MakeRoom<'_>,
+        step: swap::Step<'_>,
+    ) -> Result<(), OutputError> {
+        let swap = Swap { folder: &self.path, new, old, make_room };
         swap.run(step).map_err(|source| OutputError::Place { path: self.path.clone(), source })
     }
 

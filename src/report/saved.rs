@@ -6,7 +6,7 @@ mod opened;
 pub use opened::{Classes, Opened, Summary, UnknownNode};
 
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +43,9 @@ pub(super) const FILES: &[&str] = &[MODEL, WEIGHTS, NETWORK, MEAN, DIRECTIONS, P
 
 /// The form of `model.json` that is written and understood.
 const VERSION: u32 = 1;
+
+/// More than any `metrics.json`, `model.json` or `report.json` takes.
+pub(super) const MOST_JSON_BYTES: u64 = 64 << 20;
 
 /// How M is made, and what its weights give.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -242,7 +245,7 @@ impl Recipe {
             return Err(SavedError::NoModel { path: folder.to_owned() });
         }
         let unreadable = |source| SavedError::Unreadable { path: path.clone(), source };
-        let text = fs::read_to_string(&path).map_err(unreadable)?;
+        let text = read_text(&path, MOST_JSON_BYTES).map_err(unreadable)?;
         let damaged = |source| SavedError::Recipe { path: path.clone(), source };
         #[derive(Deserialize)]
         struct Versioned {
@@ -384,6 +387,21 @@ fn array_file<'a>(name: &'static str, dense: &'a Dense) -> ResultFile<'a> {
 fn open(path: &Path) -> Result<NpyFile<BufReader<File>>, SavedError> {
     let opened = File::open(path).and_then(|file| NpyFile::new(BufReader::new(file)));
     opened.map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })
+}
+
+/// Reads a text of a bounded length: a damaged file can have any.
+pub(super) fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(most.saturating_add(1)).read_to_string(&mut text)?;
+    if text.len() as u64 > most {
+        return Err(io::Error::other(format!("it has more than {most} bytes")));
+    }
+    Ok(text)
+}
+
+/// More than the ids of any real result take.
+pub(super) fn most_id_bytes(rows: usize) -> u64 {
+    (1 << 20) + (rows as u64).saturating_mul(1 << 16)
 }
 
 pub(super) fn read_array(path: &Path, rows: Option<usize>, columns: Option<usize>) -> Result<Dense, SavedError> {

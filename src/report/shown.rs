@@ -9,7 +9,7 @@ use npyz::NpyFile;
 use super::details::{Details, Mapped, NodeMap, StageDetails, VERSION, log_odds};
 use super::metrics::Metrics;
 use super::output::{DETAILS, IDS, LEFT, METRICS, SINGULAR_VALUES};
-use super::saved::{PROBABILITIES, SavedError, of_one_run, read_array};
+use super::saved::{MOST_JSON_BYTES, PROBABILITIES, SavedError, most_id_bytes, of_one_run, read_array, read_text};
 use crate::dataset::Ids;
 
 /// A run to show.
@@ -110,7 +110,8 @@ impl Shown {
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ShownError> {
-    let text = fs::read_to_string(path).map_err(|source| ShownError::Unreadable { path: path.to_owned(), source })?;
+    let text =
+        read_text(path, MOST_JSON_BYTES).map_err(|source| ShownError::Unreadable { path: path.to_owned(), source })?;
     serde_json::from_str(&text).map_err(|source| ShownError::Damaged { path: path.to_owned(), source })
 }
 
@@ -157,7 +158,7 @@ fn of_arrays(folder: &Path, metrics: &Metrics) -> Result<Details, ShownError> {
         let ids = match names.is_file() {
             false => None,
             true => {
-                let text = fs::read_to_string(&names);
+                let text = read_text(&names, most_id_bytes(vectors.rows()));
                 let text = text.map_err(|source| ShownError::Unreadable { path: names.clone(), source })?;
                 Some(Ids::names(text.lines()))
             }

@@ -85,6 +85,20 @@ fn checkpoints_on_a_full_disk_do_not_cost_the_result() {
     }
 }
 
+/// Catches a disk that takes no more files because of checkpoints, where the folder of the new result, a file of it or a
+/// link to it is the first that fails.
+#[test]
+fn checkpoints_on_a_disk_without_free_inodes_do_not_cost_the_result() {
+    let expected = uninterrupted(&MUCH);
+    for inodes in 20..=36 {
+        let own = folder();
+        let Some(_disk) = mounted(own.path(), &format!("size=70m,nr_inodes={inodes}")) else { return };
+        let said = Run::start(own.path(), 2, &MUCH).end_well();
+        assert!(said.is_empty() || said.starts_with("note: cannot write the checkpoint"), "{inodes}: {said}");
+        assert_same_results(&expected, &results_of(own.path()), &inodes.to_string());
+    }
+}
+
 /// A disk that is too small for the results, whatever is removed: the checkpoint before stays, and the run goes on from it later.
 #[test]
 fn a_full_disk_leaves_the_checkpoint_before() {

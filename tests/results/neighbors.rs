@@ -121,8 +121,14 @@ fn folders_without_vectors_are_refused_with_the_way_out() {
     assert_refused(&world.ask("neighbors", &["--node=a,b", "--by=score"]), 3, &words);
     fs::write(world.path("out/metrics.json"), "{").unwrap();
     assert_refused(&world.ask("neighbors", &["--node=a,b"]), 3, &["metrics.json is damaged"]);
+    let lengthen = |name: &str, bytes| {
+        fs::File::options().write(true).open(world.path(name)).unwrap().set_len(bytes).unwrap();
+        assert_refused(&world.ask("neighbors", &["--node=a,b"]), 3, &[name, "more than", "bytes"]);
+    };
+    lengthen("out/metrics.json", 1 << 40);
     fs::write(world.path("out/metrics.json"), metrics).unwrap();
     let ids = world.ids();
+    lengthen("out/ids.txt", 1 << 40);
     fs::write(world.path("out/ids.txt"), ids[1..].join("\n") + "\n").unwrap();
     assert_refused(&world.ask("neighbors", &["--node=a,b"]), 3, &["ids.txt", "149 ids", "150 rows"]);
     fs::write(world.path("out/ids.txt"), format!("{}\n{}\n", ids[1], ids[1..].join("\n"))).unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::interrupt::Interrupt;
 use super::manifest::{Identity, Record};
 use super::notice::{CheckpointError, Notice};
-use super::store::Store;
+use super::store::{Space, Store};
 use super::watch::{Watch, Work};
 use crate::engine::EngineError;
 
@@ -99,15 +99,19 @@ impl Keeper {
         }
     }
 
-    /// Makes room on a full disk for files of `bytes`: without older checkpoints at first, and then without the newest,
+    /// Makes room on a full disk for what is `needed`: without older checkpoints at first, and then without the newest,
     /// if the results fit in its place. Says whether there is more room now.
-    pub fn make_room(&self, bytes: u64) -> bool {
+    pub fn make_room(&self, needed: Space) -> bool {
         let Some(mut store) = self.store() else { return false };
         if store.drop_older() {
             return true;
         }
-        let (taken, needed) = (store.bytes(), bytes + FILE_SYSTEM_BYTES);
-        if taken == 0 || store.free_bytes().is_none_or(|free| free + taken < needed) {
+        let taken = store.taken();
+        let is_enough = |free: Space| {
+            free.bytes.saturating_add(taken.bytes) >= needed.bytes.saturating_add(FILE_SYSTEM_BYTES)
+                && free.files.saturating_add(taken.files) >= needed.files
+        };
+        if taken.files == 0 || !store.free().is_some_and(is_enough) {
             return false;
         }
         store.remove();

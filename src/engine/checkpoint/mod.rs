@@ -33,7 +33,7 @@ pub use journal::{Journal, State};
 pub use keeper::{Every, Keeper, Rhythm};
 pub use manifest::{Identity, differences};
 pub use notice::{CheckpointError, Notice};
-pub use store::{Store, is_full, is_there};
+pub use store::{Space, Store, is_full, is_there};
 pub use watch::{Answer, Watch};
 
 #[cfg(test)]

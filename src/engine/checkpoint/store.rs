@@ -16,6 +16,15 @@ const PIECES: &str = "pieces";
 /// The ending of files that are not whole yet.
 const UNFINISHED: &str = "tmp";
 
+/// Room on a disk. Many file systems hold a limited number of files, whatever their length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// The length of all files.
+    pub bytes: u64,
+    /// Files, folders and links.
+    pub files: u64,
+}
+
 /// The checkpoints of one run, and the files that hold them.
 #[derive(Debug)]
 pub struct Store {
@@ -200,22 +209,28 @@ impl Store {
         true
     }
 
-    /// How many bytes all checkpoints take.
-    pub(super) fn bytes(&self) -> u64 {
-        let of = |folder: &Path| {
+    /// What all checkpoints take.
+    pub(super) fn taken(&self) -> Space {
+        let mut taken = Space { bytes: 0, files: 0 };
+        for folder in [&self.folder, &self.folder.join(PIECES)] {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.filter_map(|entry| entry.metadata().ok()).filter(fs::Metadata::is_file).map(|file| file.len()).sum()
-        };
-        let (manifests, pieces): (u64, u64) = (of(&self.folder), of(&self.folder.join(PIECES)));
-        manifests + pieces
+            for file in entries.filter_map(|entry| entry.metadata().ok()).filter(fs::Metadata::is_file) {
+                taken.bytes += file.len();
+                taken.files += 1;
+            }
+        }
+        taken
     }
 
-    /// How many bytes a user may still write where they are, if the system tells.
-    pub(super) fn free_bytes(&self) -> Option<u64> {
+    /// What a user may still write where they are, if the system tells.
+    pub(super) fn free(&self) -> Option<Space> {
         #[cfg(unix)]
         {
             let found = rustix::fs::statvfs(&self.folder).ok()?;
-            Some(found.f_bavail.saturating_mul(found.f_frsize))
+            let bytes = found.f_bavail.saturating_mul(found.f_frsize);
+            // A file system without a fixed number of files says that it has none at all.
+            let files = if found.f_files == 0 { u64::MAX } else { found.f_favail };
+            Some(Space { bytes, files })
         }
         #[cfg(not(unix))]
         None

@@ -2,14 +2,28 @@
 
 use std::io::{self, Write};
 
-use crate::engine::checkpoint::is_full;
+use crate::engine::checkpoint::{Space, is_full};
 
-/// Asked for room where a disk is full, with how many bytes are still to be written; says whether there is more now.
-pub type MakeRoom<'a> = dyn Fn(u64) -> bool + 'a;
+/// Asked for room where a disk is full, with what is still to be written; says whether there is more now.
+pub type MakeRoom<'a> = dyn Fn(Space) -> bool + 'a;
 
 /// There is nothing that could be removed.
-pub(super) fn none(_: u64) -> bool {
+pub(super) fn none(_: Space) -> bool {
     false
+}
+
+/// Tries again where a disk is full and room was made for what is still to be written.
+pub(super) fn with_room<T>(
+    to_come: Space,
+    make_room: &MakeRoom<'_>,
+    mut attempt: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    loop {
+        match attempt() {
+            Err(error) if is_full(&error) && make_room(to_come) => {}
+            done => return done,
+        }
+    }
 }
 
 /// Counts what is written to it.
@@ -32,28 +46,23 @@ impl Write for Count {
 /// Writes, and where the disk is full asks for room and goes on.
 pub(super) struct RoomWriter<'a, W> {
     writer: W,
-    /// Bytes to be written.
-    to_come: u64,
+    /// What is still to be written, here and after it.
+    to_come: Space,
     make_room: &'a MakeRoom<'a>,
 }
 
 impl<'a, W: Write> RoomWriter<'a, W> {
-    pub(super) fn new(writer: W, to_come: u64, make_room: &'a MakeRoom<'a>) -> Self {
+    pub(super) fn new(writer: W, to_come: Space, make_room: &'a MakeRoom<'a>) -> Self {
         Self { writer, to_come, make_room }
     }
 }
 
 impl<W: Write> Write for RoomWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        loop {
-            match self.writer.write(bytes) {
-                Err(error) if is_full(&error) && (self.make_room)(self.to_come.max(bytes.len() as u64)) => {}
-                written => {
-                    self.to_come = self.to_come.saturating_sub(*written.as_ref().unwrap_or(&0) as u64);
-                    return written;
-                }
-            }
-        }
+        let to_come = Space { bytes: self.to_come.bytes.max(bytes.len() as u64), ..self.to_come };
+        let written = with_room(to_come, self.make_room, || self.writer.write(bytes))?;
+        self.to_come.bytes = self.to_come.bytes.saturating_sub(written as u64);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -18,6 +18,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::room::{MakeRoom, with_room};
+use crate::engine::checkpoint::Space;
+
 /// The new files.
 pub(super) const NEW: &str = ".isvd-new";
 /// Second names of the old files.
@@ -34,6 +37,8 @@ pub(super) struct Swap<'a> {
     pub(super) new: &'a [&'a OsStr],
     /// All names of the old result that may be there.
     pub(super) old: &'a [&'a OsStr],
+    /// Asked for room where the disk takes no more names.
+    pub(super) make_room: &'a MakeRoom<'a>,
 }
 
 /// Called before every change of the folder, so that tests can end there.
@@ -64,18 +69,19 @@ impl Swap<'_> {
         let second = self.folder.join(OLD);
         synchronize(&self.folder.join(NEW))?;
         step();
-        fs::create_dir(&second)?;
+        self.with_room(|| fs::create_dir(&second))?;
         for name in old {
             step();
             let path = self.folder.join(name);
             match path.is_symlink() {
-                false => fs::hard_link(&path, second.join(name))?,
+                false => self.with_room(|| fs::hard_link(&path, second.join(name)))?,
                 // A link that a user put there leads to the same file from one folder below; one that leads nowhere still does.
-                true => fs::canonicalize(&path).map_or(Ok(()), |target| symlink(&target, &second.join(name)))?,
+                true => fs::canonicalize(&path)
+                    .map_or(Ok(()), |target| self.with_room(|| symlink(&target, &second.join(name))))?,
             }
         }
         step();
-        symlink(Path::new(OLD), &self.folder.join(RESULT))?;
+        self.with_room(|| symlink(Path::new(OLD), &self.folder.join(RESULT)))?;
         synchronize(&second)
     }
 
@@ -94,9 +100,16 @@ impl Swap<'_> {
         let link = self.folder.join(LINK);
         step();
         remove_file(&link)?;
-        symlink(target, &link)?;
+        self.with_room(|| symlink(target, &link))?;
         step();
-        fs::rename(&link, self.folder.join(name))
+        self.with_room(|| fs::rename(&link, self.folder.join(name)))
+    }
+
+    /// Tries again as long as room can be made for the folder and the links of a result.
+    fn with_room<T>(&self, attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        // Each name is a link for a moment, and a second name of an old file.
+        let files = 3 + 2 * self.new.len() as u64;
+        with_room(Space { bytes: 0, files }, self.make_room, attempt)
     }
 
     /// Where nothing can be linked. `metrics.json` comes last among the new names, and is the

@@ -248,12 +248,12 @@ fn room_is_asked_for_until_there_is_none_to_make() {
         }
     }
     let (free, asked) = (Cell::new(30), RefCell::new(Vec::new()));
-    let make_room = |bytes| {
-        asked.borrow_mut().push(bytes);
+    let make_room = |needed: Space| {
+        asked.borrow_mut().push(needed.bytes);
         free.set(50);
         asked.borrow().len() < 3
     };
-    let mut writer = RoomWriter::new(Disk(&free), 150, &make_room);
+    let mut writer = RoomWriter::new(Disk(&free), Space { bytes: 150, files: 1 }, &make_room);
     writer.write_all(&[1; 120]).unwrap();
     assert_eq!(*asked.borrow(), [120, 70]);
     free.set(0);

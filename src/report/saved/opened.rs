@@ -1,13 +1,15 @@
 //! A folder of results, opened to be used.
 
 use std::borrow::Cow;
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{MODEL, PROBABILITIES, Recipe, SavedError, of_one_run, read_array};
+use super::{
+    MODEL, MOST_JSON_BYTES, PROBABILITIES, Recipe, SavedError, most_id_bytes, of_one_run, read_array, read_text,
+};
 use crate::dataset::Ids;
 use crate::matrix::Dense;
 use crate::model::neighbours::{By, Neighbours};
@@ -92,7 +94,7 @@ impl Opened {
         if !metrics.is_file() {
             return Err(SavedError::NoResults { path: folder.to_owned() });
         }
-        let text = read_text(&metrics)?;
+        let text = read_text(&metrics, MOST_JSON_BYTES).map_err(unreadable(&metrics))?;
         let damaged = |source| SavedError::Recipe { path: metrics.clone(), source };
         let summary: Summary = serde_json::from_str(&text).map_err(damaged)?;
         let vectors = match folder.join(LEFT).is_file() {
@@ -120,7 +122,10 @@ impl Opened {
         let is_of_nodes = path.is_file();
         let ids = match is_of_nodes {
             false => Ids::counted(0, rows),
-            true => Ids::parse(&read_text(&path)?).map_err(|source| SavedError::Ids { path: path.clone(), source })?,
+            true => {
+                let text = read_text(&path, most_id_bytes(rows)).map_err(unreadable(&path))?;
+                Ids::parse(&text).map_err(|source| SavedError::Ids { path: path.clone(), source })?
+            }
         };
         if ids.len() != rows {
             let (found, expected) = (format!("{} ids", ids.len()), format!("one for each of {rows} rows"));
@@ -170,6 +175,6 @@ impl Opened {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, SavedError> {
-    fs::read_to_string(path).map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> SavedError {
+    move |source| SavedError::Unreadable { path: path.to_owned(), source }
 }
