@@ -9,12 +9,13 @@ use std::collections::HashSet;
 use std::io::{Cursor, Write};
 use std::path::Path;
 
+use isvd_dist::dataset::catalog::ENTRIES;
 use isvd_dist::dataset::format::{
     EdgeOptions, Format, OgbOptions, UnknownIds, read_asymproj, read_edges, read_ogb, read_pairs, read_planetoid,
     read_torch,
 };
 use isvd_dist::dataset::{Dataset, EdgeFile, Holdout, Ids, NodeDataError, Source, UNLABELLED, check_nodes};
-use isvd_dist::graph::{Graph, Import};
+use isvd_dist::graph::{Graph, Import, SelfLoops};
 use npyz::WriterBuilder;
 use support::{assert_done, data_part, folder, run};
 use zip::write::{SimpleFileOptions, ZipWriter};
@@ -46,6 +47,10 @@ fn citation_networks_of_planetoid() {
         let Some(folder) = data_part("planetoid") else { continue };
         let dataset = read_planetoid(&folder, name).unwrap();
         check_nodes(&dataset).unwrap();
+        let import = Import { self_loops: SelfLoops::Drop, ..Import::default() };
+        let graph = Graph::from_edges(dataset.graph.list().unwrap(), import).unwrap();
+        let entry = ENTRIES.iter().find(|entry| entry.name == name).unwrap();
+        assert_eq!(graph.report.edges, entry.counts.edges, "the catalog counts distinct edges");
         assert_eq!(dataset.classes.len(), classes);
         assert_eq!((dataset.graph.nodes(), dataset.feature_count, dataset.graph.len()), (nodes, features, edges));
         let sparse = dataset.sparse_features.unwrap();

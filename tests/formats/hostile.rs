@@ -122,6 +122,7 @@ fn hostile_files_take_no_more_memory_than_allowed() {
     let cases: Vec<(&str, Vec<u8>, &[&str])> = vec![
         ("rows.mtx", matrix(30_000_000).into(), &[]),
         ("more.mtx", matrix(4_000_000_000).into(), &[]),
+        ("words.gz", bomb(b"%%MatrixMarket matrix", b" a", 40_000_000), &[]),
         ("bomb.txt.gz", packed("1 2\n", 40_000_000), &[]),
         ("weights.txt.gz", packed("1 2 3\n", 30_000_000), &[]),
         ("far.txt.gz", packed("1 99999999999\n", 20_000_000), &[]),
@@ -144,7 +145,7 @@ fn hostile_files_take_no_more_memory_than_allowed() {
             if let Some(status) = child.try_wait().unwrap() {
                 break status;
             }
-            assert!(start.elapsed() < Duration::from_secs(60), "{name} does not end");
+            assert!(start.elapsed() < Duration::from_secs(20), "{name} does not end");
             thread::sleep(Duration::from_millis(2));
         };
         assert!(matches!(status.code(), Some(0..=3)), "{name}: {status}");

@@ -30,7 +30,7 @@ const fn halved(nodes: usize, train: usize, test: usize) -> Counts {
     Counts { train: Some(train), test: Some(test), test_non_edges: Some(test), ..graph(nodes, train + test) }
 }
 
-/// Articles with features and classes; 20 of each class are for training, then 500 for choosing settings.
+/// Articles with features and classes, and the distinct edges between different articles; 20 of each class are for training, then 500 for choosing settings.
 const fn citations(nodes: usize, edges: usize, features: usize, classes: usize) -> Counts {
     Counts {
         features: Some(features),
@@ -124,7 +124,7 @@ const CORA: Entry = Entry {
         File::known("ind.cora.graph", 59_847, "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d"),
         File::known("ind.cora.test.index", 5_000, "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875"),
     ],
-    counts: citations(2_708, 5_429, 1_433, 7),
+    counts: citations(2_708, 5_278, 1_433, 7),
     note: None,
 };
 
@@ -146,7 +146,7 @@ const CITESEER: Entry = Entry {
         File::unknown("ind.citeseer.graph"),
         File::unknown("ind.citeseer.test.index"),
     ],
-    counts: citations(3_327, 4_732, 3_703, 6),
+    counts: citations(3_327, 4_552, 3_703, 6),
     note: Some("some test articles are isolated and have no features"),
 };
 
@@ -168,7 +168,7 @@ const PUBMED: Entry = Entry {
         File::known("ind.pubmed.graph", 471_808, "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9"),
         File::known("ind.pubmed.test.index", 6_000, "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5"),
     ],
-    counts: citations(19_717, 44_338, 500, 3),
+    counts: citations(19_717, 44_324, 500, 3),
     note: None,
 };
 

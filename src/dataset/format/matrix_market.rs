@@ -10,6 +10,9 @@ use crate::dataset::{EdgeList, Ids};
 
 pub(crate) const MAGIC: &[u8] = b"%%MatrixMarket";
 
+/// More than the longest first line that has a meaning.
+const MOST_BANNER_BYTES: usize = 256;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Symmetry {
     General,
@@ -84,8 +87,9 @@ pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdge
 
 impl Reader {
     fn new(line: &[u8], signed: bool, budget: &Budget) -> Result<Self, Fault> {
-        let text = String::from_utf8_lossy(line).to_ascii_lowercase();
-        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        // A line can have any length and any number of words.
+        let text = String::from_utf8_lossy(&line[..line.len().min(MOST_BANNER_BYTES)]).to_ascii_lowercase();
+        let words: Vec<&str> = text.split_ascii_whitespace().take(6).collect();
         let wrong = |expected: &'static str| {
             Fault::new(excerpt(line), expected, "write the matrix in coordinate form with `scipy.io.mmwrite`")
         };

@@ -143,18 +143,27 @@ fn other_formats_are_no_names() {
         "{ \"source\": \"ann\", \"target\": \"bob\" }\n",
         "[\"ann\", \"bob\"]\n",
         "[1, 2]\n[2, 3]\n",
+        "{\n  \"edges\": [\n    {\"source\": 51}\n",
+        "[\n  [1, 2],\n",
     ] {
         refused("e.json", text, &[&["line 1"], &json[..]].concat());
     }
     refused("e.csv", "\"ann\",\"bob\"\nann,eve\n", &[&["line 1", "`\"ann\"`"], &QUOTES[..]].concat());
     refused("e.csv", "ann,bob\nbob,\"Smith, J.\"\n", &[&["line 2"], &QUOTES[..]].concat());
     refused("e.csv", "source,target\n\"1\",\"2\"\n", &[&["line 2"], &QUOTES[..]].concat());
+    for pair in ["'ann','bob'", "`ann`\tbob", "ann “bob”", "ann;‘bob’"] {
+        refused("e.csv", &format!("a b\n{pair}\n"), &QUOTES);
+    }
+    let markup = ["XML or HTML", "lines of two ids", "networkx.read_graphml"];
+    for text in ["<?xml version=\"1.0\"?>\n", "<graphml>\n<graph>\n", "<!DOCTYPE html>\n", "<html><body>\n"] {
+        refused("e.xml", text, &[&["line 1"], &markup[..]].concat());
+    }
     let numbers = EdgeOptions { ids: IdKind::Numbers, ..EdgeOptions::default() };
     refused_with("e.csv", "1,2\n2,\"3\"\n", &numbers, &[&["line 2"], &QUOTES[..]].concat());
     refused_with("e.csv", "{\"a\": 1, \"b\": 2}\n", &numbers, &[&["line 1"], &json[..]].concat());
     // What is no JSON and no quoted field is a name.
-    let read = read("e.txt", "{a} [b]\n(2)-a,(3)-b\n'c' {a}\n5\" pipe\n", &EdgeOptions::default()).unwrap();
-    assert_eq!(read.ids.iter().collect::<Vec<_>>(), ["{a}", "[b]", "(2)-a", "(3)-b", "'c'", "5\"", "pipe"]);
+    let read = read("e.txt", "{a} [b]\n(2)-a,(3)-b\n'c {a}\n5\" pipe\n<x> 7'\n", &EdgeOptions::default()).unwrap();
+    assert_eq!(read.ids.iter().collect::<Vec<_>>(), ["{a}", "[b]", "(2)-a", "(3)-b", "'c", "5\"", "pipe", "<x>", "7'"]);
 }
 
 #[test]

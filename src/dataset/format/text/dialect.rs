@@ -117,7 +117,9 @@ impl Dialect {
 
     /// The fields of a trimmed line, as many as there must be, and its weight.
     pub fn split<'a>(&self, line: &'a [u8]) -> Result<Edge<'a>, Fault> {
-        let fields = fields::split(line, self.separator)?;
+        // A line of another format seldom has two fields.
+        let fields = fields::split(line, self.separator)
+            .map_err(|fault| fields::other_format(line, line, line).unwrap_or(fault))?;
         if let Some(fault) = fields::other_format(line, fields.from, fields.to) {
             return Err(fault);
         }

@@ -116,7 +116,7 @@ pub(crate) fn looks_numeric(field: &[u8]) -> bool {
 }
 
 /// What is wrong with a line in a format that has ids where this reader does not look for them:
-/// JSON, dicts and tuples of Python, or CSV with quotes.
+/// JSON, XML, dicts and tuples of Python, or CSV with quotes.
 pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault> {
     let inner = trim(&line[1..]).first();
     let is_json = match line[0] {
@@ -128,6 +128,11 @@ pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault>
         let remedy = "write two ids a line, for instance with `jq -r '[.source, .target] | @tsv'`";
         return Some(Fault::new(format!("JSON, {}", excerpt(line)), "lines of two ids", remedy));
     }
+    if is_markup(line) {
+        let remedy = "write two ids a line, for instance with `networkx.write_edgelist(networkx.read_graphml(file), \
+                      \"edges.txt\", data=False)`";
+        return Some(Fault::new(format!("XML or HTML, {}", excerpt(line)), "lines of two ids", remedy));
+    }
     if is_python(line) {
         let remedy = "write two ids a line, for instance with `print(source, target, sep='\\t')`";
         return Some(Fault::new(format!("a dict or tuple of Python, {}", excerpt(line)), "lines of two ids", remedy));
@@ -138,9 +143,28 @@ pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault>
     Some(Fault::new(found, "ids without quotes", remedy))
 }
 
-/// Whether a field begins with a quote.
+/// Whether a field begins with a double quote, or stands between two other quotes.
 pub(crate) fn is_quoted(field: &[u8]) -> bool {
-    field.first() == Some(&b'"')
+    const PAIRS: [(&str, &str); 4] = [("'", "'"), ("`", "`"), ("‘", "’"), ("“", "”")];
+    let is_between = |(open, close): (&str, &str)| {
+        field
+            .strip_prefix(open.as_bytes())
+            .is_some_and(|rest| rest.len() > close.len() && rest.ends_with(close.as_bytes()))
+    };
+    match field.first() {
+        Some(b'"') => true,
+        Some(b'\'' | b'`' | 0xE2) => PAIRS.into_iter().any(is_between),
+        _ => false,
+    }
+}
+
+/// Whether a line begins a document in XML or HTML. What has other names in angle brackets may be a graph.
+fn is_markup(line: &[u8]) -> bool {
+    const OPENINGS: [&str; 6] = ["<?xml", "<!doctype", "<!--", "<graphml", "<gexf", "<html"];
+    line[0] == b'<'
+        && OPENINGS.iter().any(|opening| {
+            line.get(..opening.len()).is_some_and(|start| start.eq_ignore_ascii_case(opening.as_bytes()))
+        })
 }
 
 /// Whether a line that is no JSON is a dict, a tuple, or a list of them as Python prints it.
