@@ -53,7 +53,8 @@ fn ddi_reaches_the_paper_in_every_stage() {
     let names: Vec<&str> =
         one.metrics["stages"].as_array().unwrap().iter().filter_map(|s| s["name"].as_str()).collect();
     assert_eq!(names, ["embedding", "finetune", "update"]);
-    for (stage, least) in [0.674, 0.786, 0.836].into_iter().enumerate() {
+    // Means of five seeds less three standard deviations, as README has them.
+    for (stage, least) in [0.6773, 0.7806, 0.8368].into_iter().enumerate() {
         let hits = figure(&one, stage, "test", "hits@20");
         assert!(hits >= least, "stage {stage}: {hits}, not {least}");
         assert!(figure(&one, stage, "valid", "hits@20") > 0.5, "valid is reported for every stage");

@@ -212,8 +212,8 @@ pub fn rank_of(options: &Options, rows: usize) -> usize {
     options.rank.unwrap_or_else(|| default_rank(rows))
 }
 
-/// The rank that the paper's figures have: 100, but with few rows to learn from 24 less than those, so that the last
-/// directions, which are mostly noise, stay out.
+/// The rank of the published method, min(100, rows − 24), which is part of what is reproduced and was
+/// not chosen here. It gives none to 24 rows or fewer: there, and up to 48 rows, it is half of them.
 fn default_rank(rows: usize) -> usize {
     rows.saturating_sub(24).max(rows / 2).clamp(1, 100)
 }
