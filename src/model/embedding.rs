@@ -136,6 +136,14 @@ pub enum ModelError {
         /// Its degree.
         degree: f32,
     },
+    /// All singular values are zero as 32-bit numbers, and the matrix is not.
+    #[error(
+        "the largest singular value is {largest:e}, and vectors and values are saved as 32-bit numbers, which begin at 1.4e-45: multiply the matrix by a larger number"
+    )]
+    TooSmall {
+        /// The largest one.
+        largest: f64,
+    },
     /// A singular value cannot be saved as a 32-bit number.
     #[error(
         "the largest singular value is {largest:e}, and vectors and values are saved as 32-bit numbers, up to 3.4e38: multiply the matrix by a smaller number"
@@ -156,6 +164,7 @@ impl ModelError {
                 | Self::BrokenDown { .. }
                 | Self::Degree { .. }
                 | Self::TooLarge { .. }
+                | Self::TooSmall { .. }
         )
     }
 }
@@ -228,6 +237,9 @@ fn embed_beside(
     let svd = svd::decompose_beside(matrix, beside, options, cluster, watch)?;
     if let Some(&largest) = svd.singular_values.first().filter(|largest| **largest > f64::from(f32::MAX)) {
         return Err(ModelError::TooLarge { largest });
+    }
+    if let Some(&largest) = svd.singular_values.first().filter(|largest| **largest as f32 == 0.0) {
+        return Err(ModelError::TooSmall { largest });
     }
     let roots: Vec<f32> = svd.singular_values.iter().map(|value| value.sqrt() as f32).collect();
     let scale = |vectors: Dense| {

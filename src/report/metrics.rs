@@ -194,7 +194,12 @@ impl Stage {
     fn missing_triplets(&self, found: &Decomposition) -> Option<String> {
         let asked =
             found.rank_asked.filter(|&asked| found.rank < asked && [EMBEDDING, UPDATE].contains(&&*self.name))?;
-        let why = "the remaining singular values are below the rounding error of 32-bit arithmetic";
+        let why = match found.missed_tolerance() {
+            None => "the remaining singular values are below the rounding error of 32-bit arithmetic",
+            Some(_) => {
+                "the remaining singular values did not converge, or are below the rounding error of 32-bit arithmetic"
+            }
+        };
         Some(format!("found {} of {asked} singular triplets: {why}", found.rank))
     }
 }
@@ -276,8 +281,10 @@ impl Decomposition {
             None => "not checked".to_owned(),
             Some(CompletenessCheck { gap: 0.0, .. }) => "all singular values were computed".to_owned(),
             Some(CompletenessCheck { gap, failure_probability }) => {
+                // Two digits of the gap, and of 1 + gap at least two decimals.
+                let decimals = (1.0 - gap.log10().floor()).max(2.0) as usize;
                 format!(
-                    "none above {:.2} σ_{} is missing (probability of error {failure_probability:.0e})",
+                    "none above {:.decimals$} σ_{} is missing (probability of error {failure_probability:.0e})",
                     1.0 + gap,
                     self.rank
                 )
@@ -528,6 +535,8 @@ mod tests {
         let few = stage(EMBEDDING, 5, 0.01).shortfalls();
         assert!(few.len() == 1 && few[0].starts_with("embedding: found 5 of 8 singular triplets: "), "{few:?}");
         assert_eq!(stage(CLASSIFIER, 5, 0.01).shortfalls(), [""; 0], "small singular values are left out on purpose");
+        let stuck = stage(EMBEDDING, 5, 0.1).shortfalls();
+        assert!(stuck.len() == 2 && stuck[1].contains("did not converge"), "{stuck:?}");
         let unasked = Stage { decomposition: Some(Decomposition::new(5, &[0.9], 0, 0)), ..Stage::new(EMBEDDING, 1.0) };
         assert_eq!(unasked.shortfalls(), [""; 0]);
         // Of several runs the worst counts.

@@ -66,7 +66,10 @@ pub(super) fn count_significant(
     let components = session.cross_gram(vectors, images)?;
     let is_real = |place: &usize| {
         let along_dominant: f64 = (0..dominant).map(|row| components[row * found + place].powi(2)).sum();
-        residual_squares[*place] - along_dominant < (NOISY_RESIDUAL * singular_values[*place]).powi(2)
+        // A residual that is not a number is no rounding.
+        let is_rounding =
+            residual_squares[*place] - along_dominant >= (NOISY_RESIDUAL * singular_values[*place]).powi(2);
+        !is_rounding
     };
     Ok(dominant + (dominant..found).take_while(is_real).count())
 }
@@ -95,11 +98,14 @@ impl Certificate {
     }
 
     /// How many triplets at the front are more than rounding, as far as their residuals alone say: a
-    /// singular value that rounding may make of zero has a residual as large as itself.
+    /// singular value that rounding may make of zero has a residual as large as itself. So has one that
+    /// is still to converge.
     pub(super) fn count_real(&self, singular_values: &[f64]) -> usize {
         let noise = rounding_level(singular_values.first().copied().unwrap_or(0.0));
         let pairs = singular_values.iter().zip(&self.relative_residuals);
-        pairs.take_while(|(value, residual)| **value > noise || **residual < NOISY_RESIDUAL).count()
+        pairs
+            .take_while(|(value, residual)| **value > noise || residual.is_nan() || **residual < NOISY_RESIDUAL)
+            .count()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Triplets from right vectors alone.
 
 use super::certificate::{Certificate, count_significant};
+use super::krylov::Bases;
 use super::options::SvdError;
 use super::prepared::Prepared;
 use super::run::{Triplets, certified_by, with_signs};
@@ -10,8 +11,9 @@ use crate::engine::Session;
 use crate::kernel::factor::{FactorError, cholesky};
 use crate::kernel::small::{Eigen, small_product, symmetric_eigen};
 
-/// The triplets of M in the span of right vectors, and whether those met a tolerance on the way that these do not meet: they may
-/// have been found with another matrix, or with more rounding than they bear. `Mv = σu` holds by construction, Mᵀu − σv is measured.
+/// The triplets of M in the span of right vectors, and whether they miss a tolerance that bases of both sides, grown with M itself,
+/// may meet: the vectors met it on the way, but with another matrix or with more rounding, or the rounding of MᵀM is too large for
+/// it. `Mv = σu` holds by construction, Mᵀu − σv is measured.
 pub(super) fn complete(
     session: &mut Session<'_>,
     prepared: &Prepared,
@@ -48,7 +50,15 @@ pub(super) fn complete(
     let triplets = Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy: None };
     let certified = certified_by(session, &squares, kept, triplets)?;
     let is_met = options.tolerance.is_none_or(|tolerance| certified.certificate.worst() <= tolerance);
-    Ok((certified, was_met && !is_met))
+    let is_rounded = prepared.bases() == Bases::Right && squares_hide(&certified.singular_values, options.tolerance);
+    Ok((certified, !is_met && (was_met || is_rounded)))
+}
+
+/// Whether the rounding errors of products with MᵀM, about ε·σ₁², are above a tolerance of σₖ². Residuals then stay
+/// where they are however large the basis becomes.
+fn squares_hide(singular_values: &[f64], tolerance: Option<f64>) -> bool {
+    let (Some(largest), Some(smallest)) = (singular_values.first(), singular_values.last()) else { return false };
+    tolerance.is_some_and(|tolerance| f64::from(f32::EPSILON) * largest.powi(2) > tolerance * smallest.powi(2))
 }
 
 /// The singular values of a matrix within the span of some vectors that are nearly orthonormal.

@@ -51,7 +51,8 @@ pub fn solve_on(
     let iterated = by_iteration(session, prepared, targets, cut, watch)?;
     let operator_columns = direct.operator_columns + iterated.operator_columns;
     // Rounding may be all that is left of either residual: iteration need not be better.
-    let better = if direct.normal_residual <= iterated.normal_residual { direct } else { iterated };
+    let is_better = iterated.normal_residual < direct.normal_residual || direct.normal_residual.is_nan();
+    let better = if is_better { iterated } else { direct };
     Ok(Solution { operator_columns, ..better })
 }
 

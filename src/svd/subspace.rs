@@ -49,12 +49,20 @@ pub(super) struct Projection {
     pub(super) completeness: Option<CompletenessCheck>,
 }
 
+/// A small triplet that is still to converge looks like rounding. What looks so for this many
+/// iterations more, while the iteration separates values by powers of their ratios, is.
+const UNCHANGED: usize = 3;
+
 /// How far the iteration is.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Count {
     iterations: usize,
     operator_columns: usize,
     looks: Vec<Look>,
+    /// How many wanted triplets were more than rounding after the last iteration, as far as residuals say.
+    real: usize,
+    /// How many iterations before had as many.
+    unchanged: usize,
 }
 
 impl Count {
@@ -99,7 +107,7 @@ pub(super) fn iterate(
         count.iterations += 1;
         let worst = match options.tolerance {
             None => None,
-            Some(_) => Some(worst_residual(session, &left, &right, &product, options.rank)?),
+            Some(_) => Some(worst_residual(session, &left, &right, &product, options.rank, &mut count)?),
         };
         if let Some(worst_residual) = worst.filter(|worst| worst.is_finite()) {
             let Count { iterations, operator_columns, .. } = count;
@@ -152,14 +160,15 @@ fn decompose_small(image: &Basis, left_columns: usize) -> Result<SmallSvd, Facto
     small_svd(&transposed, left_columns, right_columns)
 }
 
-/// The largest ‖Mv − σu‖/σ of the first `rank` triplets that the block holds now. It costs no product: M times the right
-/// basis is there already.
+/// The largest ‖Mv − σu‖/σ of the first `rank` triplets that the block holds now, without those that are rounding. It
+/// costs no product: M times the right basis is there already.
 fn worst_residual(
     session: &mut Session<'_>,
     left: &Shard,
     right: &Basis,
     product: &Shard,
     rank: usize,
+    count: &mut Count,
 ) -> Result<f64, SvdError> {
     let small = decompose_small(right, left.cols())?;
     let rank = rank.min(small.values.len());
@@ -167,7 +176,12 @@ fn worst_residual(
     let vectors = rotate(session, &[left], &small.left, rank)?;
     let values = &small.values[..rank];
     let mut certificate = Certificate::new(&session.distance_squares(&images, &vectors, values)?, values);
-    certificate.relative_residuals.truncate(certificate.count_real(values));
+    let real = certificate.count_real(values);
+    count.unchanged = if real == count.real { count.unchanged + 1 } else { 0 };
+    count.real = real;
+    if count.unchanged >= UNCHANGED {
+        certificate.relative_residuals.truncate(real);
+    }
     Ok(certificate.worst())
 }
 

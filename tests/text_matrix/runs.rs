@@ -119,6 +119,14 @@ fn a_matrix_of_another_shape_is_decomposed_and_not_scored() {
     assert_refused(&output, 2, &["cannot decompose the matrix of --matrix (7×5000)", "because: ", "rank 32"]);
 }
 
+/// Catches results of nothing but zeros for a matrix that is not zero.
+#[test]
+fn singular_values_that_vanish_as_32_bit_numbers_are_refused() {
+    let folder = folder();
+    let refused = small(folder.path(), &["--matrix=(1e-25 * A)^2", "--quiet"]);
+    assert_refused(&refused, 1, &["the largest singular value is", "e-4", "multiply the matrix by a larger number"]);
+}
+
 #[test]
 fn a_wrong_text_ends_with_2_and_shows_the_place() {
     let folder = folder();
