@@ -1,5 +1,5 @@
-//! Several processes of the real binary, on the loopback network: the same bits as one, strangers kept out, and no process
-//! left waiting for one that is gone.
+//! Several processes of the real binary: the same bits as one, strangers kept out, TLS, as little
+//! traffic as possible, and no process left waiting for one that is gone.
 #![cfg(unix)]
 
 #[path = "../support/mod.rs"]

@@ -12,8 +12,9 @@ use serde_json::Value;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
+use crate::support::need::{Need, found_or_skip};
 use crate::support::server::{Server, Site, noise};
-use crate::support::{self, assert_done, assert_refused, folder, names, text};
+use crate::support::{self, assert_done, assert_refused, data_part, folder, names, text};
 
 /// Types `isvd-dist datasets …` in a folder that is also the user's home.
 fn datasets(folder: &Path, arguments: &[&str]) -> Output {
@@ -58,13 +59,11 @@ fn zip(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The folder of the real files of a dataset.
+/// The folder of the real files of a dataset; where some are missing, `None`, and the test is skipped.
+#[track_caller]
 fn real(entry: &Entry) -> Option<PathBuf> {
     let found = catalog::locate_among(entry, &[support::data_folder()]);
-    if let Err(error) = &found {
-        println!("skipped: {error}");
-    }
-    found.ok()
+    found_or_skip(Need::Data, found.map_err(|_| entry.name.to_owned()))
 }
 
 #[test]
@@ -288,13 +287,8 @@ fn real_files_are_verified() {
 
 #[test]
 fn the_record_agrees_with_the_real_files() {
-    let data = support::data_folder();
     for entry in catalog::ENTRIES {
-        let folder = data.join(entry.folder);
-        if !folder.is_dir() {
-            println!("skipped: there is no folder {}", folder.display());
-            continue;
-        }
+        let Some(folder) = data_part(entry.folder) else { continue };
         for (file, status) in entry.files.iter().zip(entry.check(&folder).unwrap()) {
             assert!(status.is_good() || status == Status::Missing, "{}: {}: {status:?}", entry.name, file.path);
         }

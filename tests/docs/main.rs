@@ -7,6 +7,7 @@ mod commands;
 mod examples;
 mod generated;
 mod links;
+mod needs;
 mod page;
 mod readme;
 mod walk;

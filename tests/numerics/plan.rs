@@ -2,7 +2,7 @@
 //! reads. Catches what fusing and sharing can get wrong, on many more expressions than whole runs could.
 
 use isvd_dist::config::{Experiment, shipped::SHIPPED};
-use isvd_dist::dataset::EdgeList;
+use isvd_dist::dataset::{self, EdgeList, LoadError};
 use isvd_dist::graph::{Graph, Import};
 use isvd_dist::matrix::Matrix;
 use isvd_dist::model::classifier::{Design, Labels};
@@ -12,7 +12,8 @@ use isvd_dist::plan::{Action, Diagonal, Effort, Epilogue, Program, Side, Source,
 use proptest::prelude::*;
 
 use crate::common::{self, Numbers, Table, expression, form, pooled_expression};
-use crate::support;
+use crate::support::data_folder;
+use crate::support::need::{Need, found_or_skip};
 
 /// Runs a program step by step.
 fn interpret(program: &Program, input: &Table) -> Table {
@@ -333,13 +334,16 @@ fn programs_of_shipped_configs_grow_with_their_walks_alone() {
     let mut planned = 0;
     for config in SHIPPED {
         let experiment = Experiment::load(config.name.as_ref(), &[]).unwrap();
-        let mut dataset = match experiment.dataset.load(Some(&support::data_folder()), experiment.seed) {
-            Ok(dataset) => dataset,
-            Err(error) => {
-                println!("{}: {}: skipped", config.name, error.to_string().lines().next().unwrap_or_default());
-                continue;
-            }
+        // Templates name files of a user's own.
+        if matches!(experiment.dataset, dataset::Source::Edges(_)) {
+            continue;
+        }
+        let loaded = experiment.dataset.load(Some(&data_folder()), experiment.seed);
+        let missing = |error| match error {
+            LoadError::Catalog(_) => experiment.dataset.to_string(),
+            _ => panic!("{}: {error}", config.name),
         };
+        let Some(mut dataset) = found_or_skip(Need::Data, loaded.map_err(missing)) else { continue };
         if experiment.nodes.is_some() {
             dataset.graph.forget_direction();
         }

@@ -8,6 +8,7 @@ use clap::CommandFactory;
 use isvd_dist::cli::Arguments;
 use serde_json::Value;
 
+use crate::support::need::{Need, found_or_skip};
 use crate::support::{assert_done, assert_refused, folder, names, run, text};
 
 /// Every command that there is, as it is typed.
@@ -104,10 +105,9 @@ fn shells_take_the_completions() {
     // What bash calls when somebody types `isvd-dist doc` and presses Tab.
     let script = "source ./bash && function=$(complete -p isvd-dist | sed 's/.* -F \\([^ ]*\\) .*/\\1/') && \
                   COMP_WORDS=(isvd-dist doc) COMP_CWORD=1 && $function isvd-dist doc isvd-dist && echo \"${COMPREPLY[@]}\"";
-    let Ok(output) = Command::new("bash").args(["-c", script]).current_dir(folder.path()).output() else {
-        println!("there is no bash: skipped");
-        return;
-    };
+    let completed = Command::new("bash").args(["-c", script]).current_dir(folder.path()).output();
+    let completed = completed.map_err(|error| format!("bash: {error}"));
+    let Some(output) = found_or_skip(Need::Programs, completed) else { return };
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(
         text(&output.stdout).lines().last().unwrap().split(' ').any(|word| word == "doctor"),

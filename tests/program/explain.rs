@@ -129,7 +129,7 @@ fn every_step_is_measured_beside_its_estimate() {
 
 #[test]
 fn few_rows_are_formed_and_a_power_of_the_graph_is_not() {
-    if data_part("cora").is_some() {
+    if data_part("planetoid").is_some() {
         let data = format!("--data={}", support::data_folder().display());
         let plan = json(&["--config=cora", &data]);
         let classifier = plan["stages"].as_array().unwrap().iter().find(|stage| stage["name"] == "classifier").unwrap();

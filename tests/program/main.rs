@@ -1,4 +1,5 @@
-//! The real binary on one machine: what is typed, what is printed, what is written, and what others make of it.
+//! The real binary on one machine: what is typed, what is printed, what is written, and what others
+//! make of it.
 
 #[path = "../support/mod.rs"]
 mod support;

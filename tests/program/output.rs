@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::support::need::{Need, found_or_skip};
 use crate::support::{SMALL, assert_done, assert_refused, folder, names, run, small, text};
 
 #[test]
@@ -175,10 +176,9 @@ fn vectors_in(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
 #[cfg(target_os = "linux")]
 fn a_run_killed_while_it_replaces_a_result_leaves_the_old_or_the_new_one() {
     const CALLS: &str = "rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir";
-    if !std::process::Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success()) {
-        println!("strace is not there: skipped");
-        return;
-    }
+    let version = std::process::Command::new("strace").arg("-V").output();
+    let strace = version.map_err(|error| format!("strace: {error}"));
+    let Some(_) = found_or_skip(Need::Programs, strace) else { return };
     let folder = folder();
     assert_done(&small(folder.path(), &["--out=old", "--seed=1"]));
     assert_done(&small(folder.path(), &["--out=new", "--seed=2", "--no-report"]));

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::{LONG, OFTEN, Run, checkpoints, long, results_of, uninterrupted, wait_for_checkpoint};
 use crate::support::answer::{Results, assert_same_results};
 use crate::support::folder;
+use crate::support::need::{Need, found_or_skip};
 
 /// A file is where the folder of checkpoints should be: the run goes on without, and says so once or as often as it tried.
 #[test]
@@ -32,16 +33,14 @@ fn checkpoints_that_cannot_be_written_do_not_end_a_run() {
     assert!(said.contains("cannot write the checkpoint"), "{said}");
 }
 
-/// A disk of its own where results go, or `None`, with a line, where none can be mounted.
+/// A disk of its own where results go; where none can be mounted, `None`, and the test is skipped.
+#[track_caller]
 fn mounted(folder: &Path, size: &str) -> Option<Mounted> {
     let at = folder.join("out");
     fs::create_dir(&at).unwrap();
     let status = Command::new("mount").args(["-t", "tmpfs", "-o", size, "tmpfs"]).arg(&at).status();
-    if !status.is_ok_and(|status| status.success()) {
-        println!("no small disk can be mounted here: skipped");
-        return None;
-    }
-    Some(Mounted(at))
+    let is_mounted = status.is_ok_and(|status| status.success());
+    found_or_skip(Need::Namespaces, is_mounted.then(|| Mounted(at)).ok_or_else(|| "mounts".to_owned()))
 }
 
 struct Mounted(PathBuf);

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::world::World;
+use crate::support::need::{Need, found_or_skip};
 use crate::support::python::python;
 use crate::support::{assert_done, text};
 
@@ -11,7 +12,7 @@ const CHECK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/check.py"
 /// NumPy, pandas, polars, gensim and scikit-learn find the ids and the numbers that the folder of results holds.
 #[test]
 fn others_open_what_is_exported() {
-    let Some(python) = python() else { return };
+    let Some(python) = found_or_skip(Need::Python, python()) else { return };
     let worlds = [World::new(&[]), World::demo(), numbered()];
     for world in &worlds {
         for which in ["left", "right", "both"] {
