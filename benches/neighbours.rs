@@ -60,7 +60,8 @@ fn main() {
         let ready = Neighbours::new(vectors.clone(), By::Cosine(Side::Left)).expect("a side");
         ready.of(&questions, TOP, threads)
     };
-    let mut peer = python::python().and_then(|python| Peer::start_with(python, PEER, folder.path()));
+    let python = python::python().inspect_err(|missing| println!("{missing}: skipped")).ok();
+    let mut peer = python.and_then(|python| Peer::start_with(python, PEER, folder.path()));
     let all = format!("isvd-dist, {threads} threads");
     let mut contenders: Vec<Contender> =
         vec![(&all, clocked(|| found = ask(threads))), ("isvd-dist, 1 thread", clocked(|| drop(ask(1))))];

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::support::need::{Need, found_or_skip};
 use crate::support::{folder, text};
 
 /// Releases of Kubernetes that the manifest is for: an old one, and the newest that is known.
@@ -15,16 +16,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A program that `.ci/run` has installed, or one of this machine; `None`, with a line, where it is missing.
+/// A program that `.ci/run` has installed, or one of this machine. Where it is missing, the test is
+/// skipped.
+#[track_caller]
 fn checker(name: &str) -> Option<PathBuf> {
     let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("checkers").join("bin").join(name);
     let found = [installed, name.into()];
     let is_there = |path: &PathBuf| Command::new(path).arg("--version").output().is_ok_and(|it| it.status.success());
-    let checker = found.into_iter().find(is_there);
-    if checker.is_none() {
-        println!("{name} is not there (.ci/run installs it): skipped");
-    }
-    checker
+    found_or_skip(Need::Python, found.into_iter().find(is_there).ok_or_else(|| name.to_owned()))
 }
 
 fn check(checker: &Path, arguments: &[&str], file: &Path) -> Output {

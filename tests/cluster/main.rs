@@ -1,5 +1,5 @@
-//! Several processes of the real binary, on the loopback network: the same bits as one, strangers kept out, and no process
-//! left waiting for one that is gone.
+//! Several processes of the real binary: the same bits as one, strangers kept out, TLS, as little
+//! traffic as possible, and no process left waiting for one that is gone.
 #![cfg(unix)]
 
 #[path = "../support/mod.rs"]
@@ -13,7 +13,9 @@ mod hostile;
 mod hosts;
 mod mismatch;
 mod namespaces;
+mod needed_rows;
 mod panic;
 mod recovery;
+mod tls;
 mod usage;
 mod world;

@@ -3,6 +3,8 @@
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::support::need::{Need, found_or_skip};
+
 /// A number of hosts and the switch between them; all of it is removed when the test ends.
 pub struct Network {
     name: String,
@@ -10,16 +12,14 @@ pub struct Network {
 }
 
 impl Network {
-    /// So many hosts, or `None`, with a line, where they cannot be made.
+    /// So many hosts; where they cannot be made, `None`, and the test is skipped.
+    #[track_caller]
     pub fn new(hosts: usize) -> Option<Self> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let network = Self { name: format!("isvd-{}-{number}", std::process::id()), hosts };
-        if !network.build() {
-            println!("no network namespaces can be made here: skipped");
-            return None;
-        }
-        Some(network)
+        let is_built = network.build();
+        found_or_skip(Need::Namespaces, is_built.then_some(network).ok_or_else(|| "network namespaces".to_owned()))
     }
 
     fn build(&self) -> bool {
@@ -73,14 +73,14 @@ impl Network {
         assert!(ip(&format!("-n {} link set port{host} {state}", self.switch())));
     }
 
-    /// Delays packets of all hosts and loses some. False, with a line, where that is not permitted.
+    /// Delays packets of all hosts and loses some. Where that is not permitted, false, and the rest
+    /// of the test is skipped.
+    #[track_caller]
     pub fn disturb(&self) -> bool {
         let netem = |host| format!("-n {} qdisc add dev eth0 root netem delay 5ms 2ms loss 1%", self.host(host));
         let is_disturbed = (0..self.hosts).all(|host| done("tc", &netem(host)));
-        if !is_disturbed {
-            println!("packets cannot be delayed or lost here: skipped");
-        }
-        is_disturbed
+        let found = is_disturbed.then_some(()).ok_or_else(|| "packets that are delayed and lost".to_owned());
+        found_or_skip(Need::Namespaces, found).is_some()
     }
 }
 

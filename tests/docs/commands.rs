@@ -23,6 +23,7 @@ use isvd_dist::dataset::catalog::{ENTRIES, locate_among};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::page::{Block, Page, pages};
+use crate::support::need::{Need, found_or_skip};
 use crate::support::{data_folder, folder, text};
 
 /// The longest that a block may take.
@@ -40,6 +41,8 @@ enum Verdict {
     Run,
     Stop,
     Skip(String),
+    /// It needs what is not here.
+    Lacks(Need, String),
 }
 
 fn verdict(block: &Block) -> Verdict {
@@ -50,19 +53,19 @@ fn verdict(block: &Block) -> Verdict {
     if let Some(reason) = mark.strip_prefix("not run: ") {
         return Verdict::Skip(reason.to_owned());
     }
-    let is_met = if let Some(name) = mark.strip_prefix("needs: dataset ") {
+    let (need, name, is_met) = if let Some(name) = mark.strip_prefix("needs: dataset ") {
         let is_named = |entry: &&isvd_dist::dataset::catalog::Entry| {
             entry.name == name || entry.name.strip_suffix(name).is_some_and(|rest| rest.ends_with('-'))
         };
         let entry = ENTRIES.iter().find(is_named).unwrap_or_else(|| panic!("no dataset is called {name}"));
-        locate_among(entry, &[data_folder()]).is_ok()
+        (Need::Data, name, locate_among(entry, &[data_folder()]).is_ok())
     } else if let Some(name) = mark.strip_prefix("needs: program ") {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+        (Need::Programs, name, std::env::split_paths(&path).any(|folder| folder.join(name).is_file()))
     } else {
         panic!("line {}: what does `{mark}` mean?", block.line)
     };
-    if is_met { Verdict::Run } else { Verdict::Skip(mark.to_owned()) }
+    if is_met { Verdict::Run } else { Verdict::Lacks(need, name.to_owned()) }
 }
 
 /// Makes up the files that a block names, by their names.
@@ -181,6 +184,11 @@ fn run_page(page: &Page) -> (usize, Vec<String>) {
                 skipped.push(format!("{place}: {reason}"));
                 continue;
             }
+            Verdict::Lacks(need, name) => {
+                skipped.push(format!("{place}: needs {name}"));
+                found_or_skip(need, Err::<(), _>(name));
+                continue;
+            }
         };
         make_files(folder.path(), &block.text);
         let output = run(folder.path(), &block.text, until_stopped);
@@ -210,7 +218,7 @@ fn what_cannot_be_run_is_understood() {
     assert!(matches!(verdict(&block("not run: needs Slurm")), Verdict::Skip(reason) if reason == "needs Slurm"));
     assert!(matches!(verdict(&block("runs until stopped")), Verdict::Stop));
     assert!(matches!(verdict(&block("needs: program bash")), Verdict::Run));
-    assert!(matches!(verdict(&block("needs: program no-such-thing")), Verdict::Skip(_)));
+    assert!(matches!(verdict(&block("needs: program no-such-thing")), Verdict::Lacks(Need::Programs, _)));
 }
 
 /// A command that fails is found, and one that never ends is stopped.

@@ -1,11 +1,13 @@
-//! What the README and the pages of `docs/` tell people to write and to type works as they say.
+//! What the README, `docs/` and `examples/` tell people to write and to type works as they say.
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod commands;
+mod examples;
 mod generated;
 mod links;
+mod needs;
 mod page;
 mod readme;
 mod walk;

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::need::{Need, found_or_skip};
+
 /// What is not there by then will not come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -48,14 +50,13 @@ pub struct Look {
 }
 
 impl Browser {
-    /// Starts Chromium (`CHROMIUM` names another one), or says that there is none.
+    /// Starts Chromium; `CHROMIUM` names another one. Where there is none, the test is skipped.
+    #[track_caller]
     pub fn start() -> Option<Self> {
         let program = std::env::var("CHROMIUM").unwrap_or("chromium".to_owned());
         let is_there = Command::new(&program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        if !is_there.is_ok_and(|status| status.success()) {
-            println!("there is no {program} (set CHROMIUM): skipped");
-            return None;
-        }
+        let is_there = is_there.is_ok_and(|status| status.success());
+        found_or_skip(Need::Browser, is_there.then_some(()).ok_or_else(|| program.clone()))?;
         let profile = super::folder();
         // The browser reads orders from its third channel and answers on the fourth.
         let mut child = Command::new("sh")

@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod browser;
 pub mod load;
+pub mod need;
 pub mod python;
 pub mod server;
 
@@ -16,6 +17,8 @@ use std::process::Output;
 use assert_cmd::cargo::cargo_bin_cmd;
 use tempfile::TempDir;
 
+use need::{Need, found_or_skip};
+
 /// As little work as the program can be asked for.
 pub const SMALL: &[&str] = &["--workers=1", "--set=embedding.rank=4", "--set=embedding.iterations=1"];
 
@@ -25,17 +28,16 @@ pub fn data_folder() -> PathBuf {
     std::env::var_os("ISVD_DATA").map_or(beside, PathBuf::from)
 }
 
-/// A part of the real datasets, or `None` with a line that says so.
+/// A part of the real datasets, or `None`, and the test is skipped.
+#[track_caller]
 pub fn data_part(part: &str) -> Option<PathBuf> {
     let path = data_folder().join(part);
-    if !path.exists() {
-        println!("the real data {part} is not there (set ISVD_DATA): skipped");
-        return None;
-    }
-    Some(path)
+    let found = if path.exists() { Ok(path) } else { Err(path.display().to_string()) };
+    found_or_skip(Need::Data, found)
 }
 
-/// The folder of all real datasets, or `None` with a line that says so.
+/// The folder of all real datasets, or `None`, and the test is skipped.
+#[track_caller]
 pub fn data() -> Option<PathBuf> {
     data_part("")
 }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The interpreter of an environment with what `tests/python/requirements.txt` pins, or `None` with a line that says why.
-pub fn python() -> Option<&'static Path> {
-    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
-    PYTHON.get_or_init(make).as_deref()
+/// The interpreter of an environment with the packages of `tests/python/requirements.txt`, or why
+/// there is none.
+pub fn python() -> Result<&'static Path, String> {
+    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    PYTHON.get_or_init(make).as_deref().map_err(String::clone)
 }
 
-fn make() -> Option<PathBuf> {
+fn make() -> Result<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let environment = target.join("python");
@@ -19,10 +20,11 @@ fn make() -> Option<PathBuf> {
         .arg(&environment)
         .arg(here.join("requirements.txt"))
         .output()
-        .ok()?;
+        .map_err(|error| format!(".ci/environment: {error}"))?;
     if !output.status.success() || !environment.join("installed.txt").is_file() {
-        println!("no Python with packages: {}: skipped", String::from_utf8_lossy(&output.stderr).trim());
-        return None;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.trim().lines().last().unwrap_or("no environment was made");
+        return Err(format!("packages of tests/python/requirements.txt: {last}"));
     }
-    Some(environment.join("bin/python"))
+    Ok(environment.join("bin/python"))
 }

@@ -1,0 +1,130 @@
+//! Damage is found, named, and never a panic or a number.
+
+use std::fs;
+use std::path::Path;
+
+use isvd_dist::dataset::catalog::sha256;
+use isvd_dist::dataset::store::{Store, StoreError};
+use isvd_dist::graph::{Graph, Import};
+
+use super::made_up::{small, write};
+use super::world::{convert, files, flip};
+use crate::support::{assert_done, assert_refused, folder, run};
+
+/// Looks at everything, as a run that uses everything does.
+fn use_all(store: &Path) -> Result<(), StoreError> {
+    let dataset = Store::open(store)?.dataset()?;
+    dataset.graph.list()?;
+    Graph::stored(&dataset.graph, Import::default())?.expect("made in this way").ready()
+}
+
+/// Every byte of every file is covered: there is none whose change goes unnoticed.
+#[test]
+fn any_byte_that_changes_is_noticed() {
+    let folder = folder();
+    let store = folder.path().join("store");
+    write(&small(), Import::default(), &store);
+    use_all(&store).unwrap();
+    for name in files(&store) {
+        let path = store.join(&name);
+        let whole = fs::read(&path).unwrap();
+        for byte in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[byte] ^= 1 << (byte % 8);
+            fs::write(&path, damaged).unwrap();
+            assert!(Store::open(&store).and_then(|store| store.verify()).is_err(), "byte {byte} of {name}");
+            assert!(use_all(&store).is_err(), "byte {byte} of {name}");
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    use_all(&store).unwrap();
+}
+
+#[test]
+fn files_that_are_missing_or_have_another_length_are_noticed() {
+    let folder = folder();
+    let store = folder.path().join("store");
+    write(&small(), Import::default(), &store);
+    for name in files(&store) {
+        let path = store.join(&name);
+        let whole = fs::read(&path).unwrap();
+        let longer = [&whole[..], &[0]].concat();
+        for other in [&whole[..whole.len().saturating_sub(1)], &whole[..whole.len() / 2], &[], &longer] {
+            if other.len() != whole.len() {
+                fs::write(&path, other).unwrap();
+                let error = Store::open(&store).expect_err(&name).to_string();
+                assert!(error.contains(&name) && error.contains("isvd-dist convert"), "{error}");
+            }
+        }
+        fs::remove_file(&path).unwrap();
+        let error = Store::open(&store).expect_err(&name).to_string();
+        assert!(error.contains(&name) && error.contains("isvd-dist convert"), "{error}");
+        fs::write(&path, whole).unwrap();
+    }
+    use_all(&store).unwrap();
+}
+
+#[test]
+fn the_program_names_the_file_the_tile_and_the_way_out() {
+    let folder = folder();
+    let on_store = ["--config=demo", "--set=dataset=./store", "--set=embedding.rank=4", "--set=embedding.iterations=1"];
+    convert(folder.path(), &["--config=demo"]);
+    let store = folder.path().join("store");
+    flip(&store.join("adjacency.tiles"), 0);
+    let words = ["adjacency.tiles, tile 0", "isvd-dist convert"];
+    assert_refused(&run(folder.path(), &on_store), 3, &words);
+    assert_refused(&run(folder.path(), &[&["explain"], &on_store[..]].concat()), 3, &words);
+
+    convert(folder.path(), &["--config=demo"]);
+    flip(&store.join("edges.u32"), 0);
+    assert_done(&run(folder.path(), &on_store));
+    let tuned = [&on_store[..], &["--set=finetune.epochs=1"]].concat();
+    assert_refused(&run(folder.path(), &tuned), 3, &["edges.u32 was damaged", "isvd-dist convert"]);
+}
+
+#[test]
+fn a_store_of_another_format_is_refused() {
+    let folder = folder();
+    convert(folder.path(), &["--config=demo"]);
+    let manifest = folder.path().join("store/store.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replacen("\"version\": 2", "\"version\": 1", 1)).unwrap();
+    let sum = format!("{}  store.json\n", sha256(&manifest).unwrap());
+    fs::write(folder.path().join("store/store.sum"), sum).unwrap();
+    let on_store = ["--config=demo", "--set=dataset=./store"];
+    assert_refused(
+        &run(folder.path(), &on_store),
+        3,
+        &["store.json", "format 1", "reads format 2", "isvd-dist convert"],
+    );
+}
+
+/// A store whose sums are right but whose numbers cannot be is refused as well.
+#[test]
+fn numbers_that_cannot_be_are_refused() {
+    let folder = folder();
+    let store = folder.path().join("store");
+    let manifest = store.join("store.json");
+    let changes = [
+        ("\"nodes\": 5", "\"nodes\": 4"),
+        ("\"nodes\": 5", "\"nodes\": 18446744073709551615"),
+        ("\"edges\": 4", "\"edges\": 5"),
+        ("\"features\": 3", "\"features\": 0"),
+        ("\"runs\": 4", "\"runs\": 18446744073709551615"),
+        ("\"nonzeros\": 4", "\"nonzeros\": 400"),
+        ("\"weighted\": true", "\"weighted\": false"),
+        ("\"labels.u32\"", "\"../store/labels.u32\""),
+        ("\"tile_rows\": 64", "\"tile_rows\": 0"),
+        ("\"bytes\": 320", "\"bytes\": 18446744073709551615"),
+    ];
+    for (before, after) in changes {
+        write(&small(), Import::default(), &store);
+        let text = fs::read_to_string(&manifest).unwrap();
+        assert!(text.contains(before), "{before} is not in {text}");
+        fs::write(&manifest, text.replacen(before, after, 1)).unwrap();
+        fs::write(store.join("store.sum"), format!("{}  store.json\n", sha256(&manifest).unwrap())).unwrap();
+        let used = use_all(&store);
+        // Features are looked at by those who classify; how many entries have values is seen in the arrays alone.
+        assert!(used.is_err() || ["\"features\": 3", "\"weighted\": true"].contains(&before), "{before} → {after}");
+    }
+}

@@ -1,0 +1,19 @@
+//! Matrices, plans, solvers and the classifier, against dense arithmetic.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod classifier;
+mod common;
+mod cost;
+mod gram_svd;
+mod krylov;
+mod near;
+mod own_map;
+mod plan;
+mod products;
+mod rank_rules;
+mod robust;
+mod solve;
+mod svd;
+mod text_matrix;
