@@ -19,7 +19,6 @@ mod radix;
 mod row_set;
 mod slot;
 mod sparse;
-mod tiling;
 
 pub use adjacency::{Graph, Import, ImportReport, SelfLoops};
 pub use build::{Duplicates, TILES_MADE};
@@ -33,4 +32,5 @@ pub use row_set::RowSet;
 pub use slot::TileError;
 pub(crate) use slot::TileSource;
 pub use sparse::{STRIP_COLUMNS, Sparse};
-pub use tiling::Tiling;
+
+pub use crate::kernel::Tiling;
