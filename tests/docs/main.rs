@@ -6,6 +6,8 @@ mod support;
 mod commands;
 mod generated;
 mod links;
+mod modules;
 mod page;
 mod readme;
+mod source;
 mod walk;
