@@ -25,29 +25,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The rooms
+//! # The modules
 //!
-//! Data flows from left to right, and a room knows only those to its left, and [`kernel`]:
+//! A module uses only modules to its left, and [`kernel`]. A test reads the sources, and names the file and the line of an
+//! arrow that points the other way.
 //!
 //! ```text
-//! config ─┐
-//! files ──┴─ dataset ─ graph ─┐
-//!                    matrix ──┴─ plan ─ engine ─ svd ─ model ─ finetune ─ evaluate ─ report
-//!                    what M is   how    who      the algorithm and what it is for    what a person sees
+//! graph ─┬─ dataset ─────────────────────────┐
+//!        └─ matrix ─┬─ plan ─ engine ─ svd ──┼─ model ─ finetune ─ config ─ report ─ serve ─ cli
+//!                   └─ evaluate ─────────────┘
 //! ```
 //!
-//! | room | what lives there |
+//! | module | contents |
 //! |---|---|
-//! | [`kernel`] | a package of its own, `crates/kernel`: arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only room with `unsafe` and SIMD |
-//! | [`dataset`] | where data comes from |
-//! | [`graph`] | edges become tiles: compressed sparse rows, cut into column strips, and patched where edges change |
+//! | [`kernel`] | a package of its own, `crates/kernel`: arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only module with `unsafe` and SIMD |
+//! | [`graph`] | edge lists, and the tiles they become: compressed sparse rows, cut into column strips, and patched where edges change |
+//! | [`dataset`] | where graphs come from: file formats, the catalog, downloads, stores, streams of changes |
 //! | [`matrix`] | the symbolic matrix: leaves, operators, shapes, the text form |
 //! | [`plan`] | the program that multiplies by M and by Mᵀ, or forms it, and what that costs |
-//! | [`engine`] | timely workers, the dataflow compiled from a program, collectives, checkpoints, the ledger of edges that change. The only room that knows timely |
+//! | [`engine`] | timely workers, the dataflow compiled from a program, collectives, checkpoints, the ledger of edges that change. The only module that imports timely or differential dataflow |
 //! | [`svd`] | block Krylov and subspace iteration, the Gram matrix of a short side, warm starts, orthonormalisation, least squares, the certificate |
-//! | [`model`] | what the SVD is for: embeddings, classifiers, what follows a graph that changes |
+//! | [`evaluate`] | metrics as functions of scores and labels: ROC-AUC, average precision, Hits@K, accuracy |
+//! | [`model`] | what the SVD is for: embeddings, classifiers, the choice of a rank, what follows a graph that changes |
 //! | [`finetune`] | what gradients finish: the spectral kernel, the Split-ReLU network, neighbour sampling, Adam |
-//! | [`evaluate`] | ROC-AUC, average precision, Hits@K, accuracy |
 //! | [`config`], [`cli`], [`report`] | everything a person writes or sees. Nothing else prints |
 //! | [`serve`] | what a run found, over HTTP |
 //!

@@ -11,8 +11,8 @@ use super::run::{graph_of, load, may_renumber, renumber};
 use super::{Error, print_text, signals};
 use crate::config::usual_import;
 use crate::dataset::check_nodes;
-use crate::dataset::store::Writer;
-use crate::graph::{Import, Making, Numbering, SelfLoops};
+use crate::dataset::store::{Making, Numbering, Writer};
+use crate::graph::{Import, SelfLoops};
 use crate::report::progress::{Bar, Voice};
 use crate::report::table::converted;
 
@@ -75,7 +75,7 @@ impl Convert {
             },
         };
         let bar = Bar::new("write", voice);
-        graph.store(making, order.as_ref(), writer)?;
+        writer.finish_with(&graph, making, order.as_ref())?;
         bar.done("");
         print_text(converted(&dataset, graph.report.edges, start.elapsed(), &self.out))
     }

@@ -12,15 +12,16 @@ use crate::dataset::{LoadError, NodeDataError, OverBudget};
 use crate::engine::EngineError;
 use crate::engine::checkpoint::CheckpointError;
 use crate::engine::mesh::MeshError;
-use crate::evaluate::{EvaluateError, Metric, RankError};
+use crate::evaluate::{EvaluateError, Metric};
 use crate::finetune::TuneError;
 use crate::finetune::network::NetworkError;
-use crate::graph::GraphError;
+use crate::graph::{GraphError, TileError};
 use crate::matrix::Shape;
 use crate::matrix::text::{Problem, Refusal, TextError};
 use crate::model::classifier::ClassifierError;
 use crate::model::embedding::ModelError;
 use crate::model::features::FeatureError;
+use crate::model::rank::RankError;
 use crate::report::export::ExportError;
 use crate::report::output::OutputError;
 use crate::report::progress::{above, has_colours, take_down};
@@ -365,6 +366,12 @@ impl From<StoreError> for Error {
     }
 }
 
+impl From<TileError> for Error {
+    fn from(source: TileError) -> Self {
+        StoreError::from(source).into()
+    }
+}
+
 impl Error {
     /// The exit code for something that went wrong while running.
     pub const FAILED: u8 = 1;
@@ -381,7 +388,7 @@ impl Error {
         match error {
             ModelError::NoWalks => Self::USAGE,
             ModelError::Svd(error) if error.is_misuse() => Self::USAGE,
-            ModelError::EmptyGraph | ModelError::Svd(SvdError::Engine(EngineError::Store { .. })) => Self::DATA,
+            ModelError::EmptyGraph | ModelError::Svd(SvdError::Engine(EngineError::Tile { .. })) => Self::DATA,
             _ => Self::FAILED,
         }
     }

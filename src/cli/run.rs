@@ -107,7 +107,7 @@ pub(super) fn renumber(experiment: &Experiment, dataset: &mut Dataset) -> Result
     if !may_renumber(experiment) {
         return Ok(None);
     }
-    let order = match Order::stored(&dataset.graph)? {
+    let order = match dataset.graph.stored_order()? {
         Some(known) => known,
         None => {
             let list = dataset.graph.list()?;
@@ -298,7 +298,7 @@ pub(super) fn graph_of(edges: &Edges, import: Import, dataset: &str, voice: Voic
 
 /// The graph of some edges: as a store has it, where its tiles are looked at by whoever uses them, or made of the list.
 fn unread_graph_of(edges: &Edges, import: Import, dataset: &str, voice: Voice) -> Result<Graph, Error> {
-    match Graph::stored(edges, import)? {
+    match edges.stored_graph(import)? {
         Some(graph) => Ok(graph),
         None => graph_of_list(edges.list()?, import, dataset, voice),
     }

@@ -10,11 +10,12 @@ use super::scalar::{self, Scalar};
 use super::statement::{Statement, statement};
 use super::{keys, nodes, shipped};
 use crate::dataset::format::{EdgeOptions, read_short_text};
-use crate::dataset::store::Store;
+use crate::dataset::store::{Making, Store};
 use crate::dataset::{EdgeFile, Holdout, Source};
-use crate::evaluate::{Metric, RankSearch};
-use crate::graph::{Duplicates, Import, Making, SelfLoops};
+use crate::evaluate::Metric;
+use crate::graph::{Duplicates, Import, SelfLoops};
 use crate::model::embedding::{self, Walks};
+use crate::model::rank::RankSearch;
 use crate::svd::{Completeness, Keep};
 use crate::{finetune, svd};
 

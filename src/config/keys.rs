@@ -7,7 +7,8 @@ use super::defaults::*;
 use super::error::Hint;
 use super::scalar;
 use crate::dataset::format::{IdKind, Weights};
-use crate::evaluate::{Metric, RankSearch};
+use crate::evaluate::Metric;
+use crate::model::rank::RankSearch;
 use crate::svd;
 
 pub(super) use matrix::*;

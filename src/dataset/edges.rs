@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::EdgeList;
 use super::store::{Store, StoreError};
-use crate::kernel;
+use crate::graph::{EdgeList, renumber};
 
 /// The edges of a dataset. A store has the matrix of its edges ready, so most runs never ask for the list.
 ///
@@ -141,19 +140,6 @@ impl StoredEdges {
         }
         Ok(self.list.get_or_init(|| list))
     }
-}
-
-/// Gives the nodes of pairs their rows, by several threads.
-pub(crate) fn renumber(pairs: &mut [(u32, u32)], rows: &[u32]) {
-    /// Fewer pairs than this are not worth a thread.
-    const WORTH_A_THREAD: usize = 1 << 16;
-    let length = pairs.len().div_ceil(kernel::cores()).max(WORTH_A_THREAD);
-    let row = |node: u32| rows[node as usize];
-    std::thread::scope(|scope| {
-        for part in pairs.chunks_mut(length) {
-            scope.spawn(move || part.iter_mut().for_each(|pair| *pair = (row(pair.0), row(pair.1))));
-        }
-    });
 }
 
 impl From<EdgeList> for Edges {

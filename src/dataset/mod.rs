@@ -20,7 +20,6 @@ pub mod stream;
 
 pub(crate) use budget::Taken;
 pub use budget::{Budget, OverBudget};
-pub(crate) use edges::renumber;
 pub use edges::{Edges, StoredEdges};
 pub(crate) use holdout::hold_out_against;
 pub use holdout::{Held, Holdout, HoldoutError, hold_out};
@@ -29,18 +28,7 @@ pub use nodes::{FractionsError, NodeDataError, NodeFiles, NodeSplitFrom, SplitPa
 pub use rmat::Rmat;
 pub use source::{EdgeFile, LoadError, Source, UnknownDataset};
 
-/// Edges as they were read: node numbers are rows, `0..nodes`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct EdgeList {
-    /// How many nodes there are, joined or not.
-    pub nodes: usize,
-    /// Each edge by the numbers of its two nodes.
-    pub edges: Vec<(u32, u32)>,
-    /// One weight an edge; `None` when every edge weighs one.
-    pub weights: Option<Vec<f32>>,
-    /// An undirected edge is listed once, in either direction.
-    pub directed: bool,
-}
+pub use crate::graph::EdgeList;
 
 /// Pairs of nodes to score: edges held out of the graph, and as many pairs that are no edges.
 #[derive(Debug, Clone, Default, PartialEq)]

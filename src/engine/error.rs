@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dataset::store::StoreError;
+use crate::graph::TileError;
 
 /// Why a run of workers ended without a result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -73,9 +73,9 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A tile of a store cannot be used.
+    /// A tile cannot be read from where it is stored.
     #[error("{reason}")]
-    Store {
+    Tile {
         /// Which one, and the way out.
         reason: String,
     },
@@ -96,9 +96,9 @@ pub enum EngineError {
     },
 }
 
-impl From<StoreError> for EngineError {
-    fn from(error: StoreError) -> Self {
+impl From<TileError> for EngineError {
+    fn from(error: TileError) -> Self {
         let cause = std::error::Error::source(&error).map_or_else(String::new, |cause| format!(" ({cause})"));
-        Self::Store { reason: format!("{error}{cause}") }
+        Self::Tile { reason: format!("{error}{cause}") }
     }
 }

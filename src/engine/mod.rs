@@ -14,7 +14,7 @@
 //!
 //! Workers may be spread over several processes: see [`mesh`].
 //!
-//! This is the only room that knows timely.
+//! This is the only module that imports timely or differential dataflow.
 
 mod agreement;
 mod analyze;

@@ -161,11 +161,11 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::dataset::store::{Store, Writer};
+    use crate::dataset::store::{Making, Numbering, Store, Writer};
     use crate::dataset::{Dataset, EdgeList};
     use crate::engine::local_mesh::meshes;
     use crate::engine::{Cluster, run};
-    use crate::graph::{Graph, Import, Making, Numbering};
+    use crate::graph::{Graph, Import};
     use crate::kernel::random::{bits, stream};
     use crate::matrix::Matrix;
     use crate::plan::Side;
@@ -184,14 +184,14 @@ mod tests {
         let mut writer = Writer::create(&path).unwrap();
         writer.dataset(&dataset).unwrap();
         let making = Making { import, usual_import: import, directed: true, numbering: Numbering::Given };
-        graph.store(making, None, writer).unwrap();
+        writer.finish_with(&graph, making, None).unwrap();
         for processes in [2, 3] {
             let meshes = meshes(processes);
             let looked_at = meshes.iter().map(|mesh| {
                 let (cluster, path) = (Cluster { mesh: Some(mesh), ..Cluster::threads(1) }, path.clone());
                 thread::spawn(move || {
                     let dataset = Store::open(&path).unwrap().dataset().unwrap();
-                    let graph = Graph::stored(&dataset.graph, import).unwrap().unwrap();
+                    let graph = dataset.graph.stored_graph(import).unwrap().unwrap();
                     let matrix = Matrix::sparse("A", graph.adjacency.clone());
                     let program = |side| Arc::new(Program::compile(&matrix, side));
                     let programs = vec![program(Side::Plain), program(Side::Transposed)];

@@ -8,7 +8,6 @@ mod curves;
 mod hits;
 mod metric;
 mod precision;
-mod rank;
 mod reciprocal;
 mod roc;
 
@@ -18,7 +17,6 @@ pub use curves::{Curves, curves};
 pub use hits::hits_at;
 pub use metric::{Metric, UnknownMetric};
 pub use precision::average_precision;
-pub use rank::{RankChoice, RankError, RankSearch, choose_rank};
 pub use reciprocal::mean_reciprocal_rank;
 pub use roc::roc_auc;
 

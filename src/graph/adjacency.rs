@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::build::Pairs;
-use super::{Duplicates, GraphError, Sparse, parallel};
-use crate::dataset::EdgeList;
+use super::{Duplicates, EdgeList, GraphError, Sparse, TileError, parallel};
 
 /// What becomes of edges from a node to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -47,7 +46,7 @@ pub struct ImportReport {
 
 impl ImportReport {
     /// The same with the number of distinct edges, which follows from the others.
-    pub(super) fn with_edges(self, import: Import) -> Self {
+    pub(crate) fn with_edges(self, import: Import) -> Self {
         let dropped = if import.self_loops == SelfLoops::Drop { self.self_loops } else { 0 };
         Self { edges: self.listed.saturating_sub(self.duplicates + dropped), ..self }
     }
@@ -66,14 +65,14 @@ pub struct Graph {
     /// What was found in the edge list.
     pub report: ImportReport,
     /// The sum of each column, where it is known already.
-    pub(super) arriving: Option<Vec<f32>>,
+    pub(crate) arriving: Option<Vec<f32>>,
 }
 
 impl Graph {
     /// Builds the matrix of an edge list.
     ///
     /// ```
-    /// use isvd_dist::{dataset::EdgeList, graph::{Graph, Import}};
+    /// use isvd_dist::graph::{EdgeList, Graph, Import};
     /// let list = EdgeList { nodes: 4, edges: vec![(0, 1), (1, 0), (2, 2)], weights: None, directed: false };
     /// let graph = Graph::from_edges(&list, Import::default())?;
     /// assert_eq!(graph.degrees, [2.0, 2.0, 1.0, 0.0]);
@@ -140,6 +139,15 @@ impl Graph {
     /// Nodes of the graph.
     pub fn nodes(&self) -> usize {
         self.adjacency.rows()
+    }
+
+    /// Makes sure that every tile can be used; see [`Sparse::ready`].
+    pub fn ready(&self) -> Result<(), TileError> {
+        let transposed = self.adjacency.transposed_if_made();
+        for matrix in std::iter::once(&self.adjacency).chain(transposed) {
+            matrix.ready(0..matrix.tiling().count())?;
+        }
+        Ok(())
     }
 }
 

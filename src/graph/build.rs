@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::buckets::{Buckets, Packed, Packing};
 use super::cells::{Key, Sorter};
-use super::{GraphError, Tiling, parallel};
-use crate::dataset::gauge::Gauge;
+use super::{Gauge, GraphError, Tiling, parallel};
 use crate::kernel::tile::Tile;
 
 /// Tiles of sparse matrices that were made of entries.

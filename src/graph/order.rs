@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use super::{STRIP_COLUMNS, Tiling};
-use crate::dataset::{self, EdgeList};
+use super::edges::renumber;
+use super::{EdgeList, STRIP_COLUMNS, Tiling};
 
 /// Rows that are looked at to tell what an order is worth.
 const SAMPLE: usize = 1 << 16;
@@ -64,7 +64,7 @@ impl Order {
     }
 
     /// The order in which nodes have these rows, if each has one of its own.
-    pub(super) fn from_rows(rows: &[u32]) -> Option<Self> {
+    pub(crate) fn from_rows(rows: &[u32]) -> Option<Self> {
         let mut taken = vec![false; rows.len()];
         for &row in rows {
             if std::mem::replace(taken.get_mut(row as usize)?, true) {
@@ -81,7 +81,7 @@ impl Order {
 
     /// Gives the nodes of pairs their rows.
     pub fn renumber(&self, pairs: &mut [(u32, u32)]) {
-        dataset::renumber(pairs, &self.rows);
+        renumber(pairs, &self.rows);
     }
 
     /// The rows of a panel of so many columns, in the order of the nodes again.

@@ -1,11 +1,29 @@
-//! Where a tile is: at hand, or in a store until it is first used.
+//! Where a tile is: at hand, or stored elsewhere until it is first used.
 
+use std::error::Error;
+use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
-use super::STRIP_COLUMNS;
-use crate::dataset::store::{Piece, Store, StoreError};
-use crate::kernel::tile::{Parts, TileSize};
-use crate::kernel::{Array, Tile};
+use crate::kernel::Tile;
+use crate::kernel::tile::TileSize;
+
+/// Where the tiles of a matrix are stored, in a file for example.
+pub(crate) trait TileSource: Debug + Send + Sync {
+    /// Reads a tile by its number. It has so many rows and columns, in strips of
+    /// [`STRIP_COLUMNS`](super::STRIP_COLUMNS), and holds as much as `size` says.
+    fn read(&self, number: usize, rows: usize, cols: usize, size: TileSize) -> Result<Tile, TileError>;
+}
+
+/// Why a stored tile cannot be used: the error of its source, which names the place and the way out.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct TileError(Box<dyn Error + Send + Sync>);
+
+impl TileError {
+    pub(crate) fn new(cause: impl Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(cause))
+    }
+}
 
 /// The place of a tile.
 #[derive(Debug, Clone)]
@@ -14,16 +32,13 @@ pub(super) enum Slot {
     Stored(StoredTile),
 }
 
-/// A tile of a store. Its bytes are looked at when it is first used, and not before.
+/// A tile of a source. It is read when it is first used, and not before.
 #[derive(Debug, Clone)]
 pub(super) struct StoredTile {
-    pub store: Arc<Store>,
-    /// The file that has it.
-    pub file: &'static str,
-    /// Its number, among the tiles and among the pieces of the file.
+    pub source: Arc<dyn TileSource>,
     pub number: usize,
     pub size: TileSize,
-    pub height: usize,
+    pub rows: usize,
     pub cols: usize,
     pub tile: OnceLock<Tile>,
 }
@@ -62,14 +77,14 @@ impl Slot {
         }
     }
 
-    /// Whether the tile lies in a store and was used.
+    /// Whether the tile has a source and was used.
     #[cfg(test)]
     pub fn is_looked_at(&self) -> bool {
         matches!(self, Self::Stored(stored) if stored.tile.get().is_some())
     }
 
     /// Makes sure that the tile can be used.
-    pub fn ready(&self) -> Result<(), StoreError> {
+    pub fn ready(&self) -> Result<(), TileError> {
         match self {
             Self::Here(_) => Ok(()),
             Self::Stored(stored) => stored.get().map(drop),
@@ -95,40 +110,11 @@ impl StoredTile {
         self.get().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn get(&self) -> Result<&Tile, StoreError> {
+    fn get(&self) -> Result<&Tile, TileError> {
         if let Some(tile) = self.tile.get() {
             return Ok(tile);
         }
-        let tile = self.read(self.store.piece(self.file, self.number)?)?;
+        let tile = self.source.read(self.number, self.rows, self.cols, self.size)?;
         Ok(self.tile.get_or_init(|| tile))
-    }
-
-    /// The tile in place; its indices are checked, as those of every tile.
-    fn read(&self, piece: Piece) -> Result<Tile, StoreError> {
-        let TileSize { runs, nonzeros, weighted } = self.size;
-        let strips = self.cols.div_ceil(STRIP_COLUMNS).max(1);
-        let mut arrays = Arrays { piece: &piece, start: 0 };
-        let parts = Parts {
-            starts: arrays.next(strips + 1)?,
-            rows: arrays.next(runs)?,
-            counts: arrays.next(runs)?,
-            columns: arrays.next(nonzeros)?,
-            values: weighted.then(|| arrays.next(nonzeros)).transpose()?,
-        };
-        Tile::new(self.height, self.cols, STRIP_COLUMNS, parts).map_err(|source| piece.wrong(source.to_string()))
-    }
-}
-
-/// The arrays of a piece, each at the next boundary.
-struct Arrays<'a> {
-    piece: &'a Piece,
-    start: usize,
-}
-
-impl Arrays<'_> {
-    fn next<T: bytemuck::Pod>(&mut self, count: usize) -> Result<Array<T>, StoreError> {
-        let array = self.piece.array(self.start, count)?;
-        self.start = Store::after::<T>(self.start, count);
-        Ok(array)
     }
 }

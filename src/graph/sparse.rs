@@ -162,7 +162,7 @@ impl Sparse {
     /// What a tile holds in a strip.
     ///
     /// # Panics
-    /// If the tile lies in a store and is damaged there; [`Sparse::ready`] says so beforehand.
+    /// If the tile is stored elsewhere and damaged there; [`Sparse::ready`] says so beforehand.
     #[inline]
     pub fn cell(&self, tile: usize, strip: usize) -> Cell<'_> {
         self.tiles[tile].tile().cell(strip)

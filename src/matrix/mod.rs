@@ -2,7 +2,7 @@
 //!
 //! A [`Matrix`] is a handle on a node of an expression graph. Leaves hold data or are known by name alone (identity, all
 //! ones, zero); the other nodes say how matrices are put together. Nothing is computed here, nothing is formed: shapes are
-//! checked when a node is built, and the node is then only described, to be read by [`plan`](crate::plan).
+//! checked when a node is built, and the node is then only described, for a planner to read.
 //!
 //! A handle is one pointer. Cloning it shares the node, so an expression is a graph and not a tree, and a sub-expression
 //! that is used twice is multiplied by once.

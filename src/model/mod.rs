@@ -8,6 +8,7 @@ pub mod map;
 pub mod named;
 pub mod neighbours;
 pub mod propagation;
+pub mod rank;
 mod short;
 pub mod transition;
 pub mod vectors;

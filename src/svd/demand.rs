@@ -5,7 +5,7 @@ use super::krylov::{self, Bases};
 use super::options::{Options, SvdError};
 use super::prepared::Prepared;
 use super::wide::columns_at_a_time;
-use crate::graph::Tiling;
+use crate::kernel::Tiling;
 use crate::plan::cost::{Machine, Memory, bytes_of_leaves};
 use crate::plan::count::panel_bytes;
 use crate::plan::forming::Work;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use isvd_dist::dataset::catalog::sha256;
-use isvd_dist::dataset::store::{MANIFEST, MANIFEST_SUM, Store, StoreError, Writer};
+use isvd_dist::dataset::store::{MANIFEST, MANIFEST_SUM, Making, Numbering, Store, StoreError, Writer};
 use isvd_dist::dataset::{Dataset, EdgeList, Ids, LinkSplit, NodeSplit, SparseFeatures};
 use isvd_dist::engine::fuzz::{Draw, Target};
-use isvd_dist::graph::{Graph, Import, Making, Numbering};
+use isvd_dist::graph::{Graph, Import};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64;
@@ -60,7 +60,7 @@ fn write(folder: &Path) {
         directed: true,
         numbering: Numbering::Given,
     };
-    graph.store(making, None, writer).unwrap();
+    writer.finish_with(&graph, making, None).unwrap();
 }
 
 /// The number of a file, and its content.
@@ -124,7 +124,7 @@ fn use_all(folder: &Path) -> Result<(), StoreError> {
     let list = dataset.graph.list()?;
     assert_eq!(dataset.ids.len(), list.nodes);
     assert!(list.edges.iter().all(|&(from, to)| (from.max(to) as usize) < list.nodes));
-    let Some(graph) = Graph::stored(&dataset.graph, Import::default())? else { return Ok(()) };
+    let Some(graph) = dataset.graph.stored_graph(Import::default())? else { return Ok(()) };
     graph.ready()?;
     let mut entries = 0;
     graph.adjacency.for_each(|row, column, _| {

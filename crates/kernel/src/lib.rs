@@ -14,6 +14,7 @@
 //! | [`array`](mod@array) | arrays in memory, or in a file that is mapped there |
 //! | [`buffer`] | aligned storage that asks for huge pages |
 //! | [`panel`] | row-major dense blocks, rows padded to whole SIMD lanes |
+//! | [`Tiling`] | how rows are cut into tiles |
 //! | [`tile`], [`spmm`] | sparse tiles, and the product of one with a panel; small ones by the length of their rows |
 //! | [`gram`], [`columns`] | `AᵀA` and `AᵀB` in f64; sums, squares and peaks of columns |
 //! | [`gemm`] | a panel times a small matrix, a dense tile times a panel |
@@ -42,6 +43,7 @@ pub mod simd;
 pub mod small;
 pub mod spmm;
 pub mod tile;
+mod tiling;
 
 use std::sync::OnceLock;
 
@@ -51,6 +53,7 @@ pub use dropout::Mask;
 pub use panel::{LANES, Panel, PanelMut, stride};
 pub use simd::Simd;
 pub use tile::{Cell, Tile};
+pub use tiling::Tiling;
 
 /// How many threads this process may run at a time, asked for once: the answer takes as long as a small product.
 pub fn cores() -> usize {

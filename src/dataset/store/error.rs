@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use super::{MANIFEST, VERSION};
 use crate::dataset::OverBudget;
+use crate::graph::TileError;
 
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +67,9 @@ pub enum StoreError {
         /// How much is needed.
         over: OverBudget,
     },
+    /// A tile of its matrix cannot be used.
+    #[error(transparent)]
+    Tile(#[from] TileError),
     /// The arrays are used as they are.
     #[error("stores are little-endian, and this machine is not: use the dataset that the store was made of")]
     BigEndian,

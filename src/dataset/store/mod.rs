@@ -6,15 +6,17 @@
 //! lengths, no more; a piece is compared with its checksum when it is asked for. So who needs a part of a store reads that
 //! part, and damage is found before it is used.
 //!
-//! What the tiles of the matrix mean is the business of [`graph`](crate::graph).
+//! What the tiles of the matrix mean is the business of [`graph`](crate::graph), which asks for each when it is first used.
 
 mod content;
 mod error;
 mod manifest;
+mod matrix;
 mod read;
 mod write;
 
 pub use error::{StoreError, WriteError};
+pub use matrix::{Making, Numbering};
 pub use read::{Piece, Store};
 pub use write::{PieceWriter, Writer};
 

@@ -70,7 +70,7 @@ impl Store {
     }
 
     /// What is said of the matrix.
-    pub fn matrix(&self) -> &serde_json::Value {
+    pub(super) fn matrix(&self) -> &serde_json::Value {
         &self.matrix
     }
 

@@ -77,7 +77,7 @@ impl Writer {
     }
 
     /// Writes what the store says of itself, reads all of it again, and lets it take its place.
-    pub fn finish(self, matrix: serde_json::Value) -> Result<(), WriteError> {
+    pub(super) fn finish(self, matrix: serde_json::Value) -> Result<(), WriteError> {
         let Self { target, folder, facts, files } = self;
         let manifest = Manifest { version: VERSION, dataset: facts, matrix, files };
         let failed = |source| WriteError::Write { path: target.clone(), source };

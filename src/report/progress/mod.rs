@@ -12,8 +12,8 @@ use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub use voice::{Voice, above, close, has_colours, take_down, tell};
 
-use crate::dataset::gauge::Gauge;
 use crate::finetune::{self, Kernel, network};
+use crate::graph::Gauge;
 use crate::svd::Progress;
 
 /// How often a bar is drawn again.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use isvd_dist::dataset::catalog::sha256;
 use isvd_dist::dataset::store::{Store, StoreError};
-use isvd_dist::graph::{Graph, Import};
+use isvd_dist::graph::Import;
 
 use super::made_up::{small, write};
 use super::world::{convert, files, flip};
@@ -15,7 +15,7 @@ use crate::support::{assert_done, assert_refused, folder, run};
 fn use_all(store: &Path) -> Result<(), StoreError> {
     let dataset = Store::open(store)?.dataset()?;
     dataset.graph.list()?;
-    Graph::stored(&dataset.graph, Import::default())?.expect("made in this way").ready()
+    Ok(dataset.graph.stored_graph(Import::default())?.expect("made in this way").ready()?)
 }
 
 /// Every byte of every file is covered: there is none whose change goes unnoticed.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use isvd_dist::dataset::store::{Store, Writer};
+use isvd_dist::dataset::store::{Making, Numbering, Store, Writer};
 use isvd_dist::dataset::{Dataset, EdgeList, Ids, LinkSplit, NodeSplit, Source, SparseFeatures};
-use isvd_dist::graph::{Duplicates, Graph, Import, Making, Numbering, SelfLoops};
+use isvd_dist::graph::{Duplicates, Graph, Import, SelfLoops};
 use proptest::prelude::*;
 
 /// Stores a dataset and the graph of its edges.
@@ -14,7 +14,7 @@ pub fn write(dataset: &Dataset, import: Import, folder: &Path) -> Graph {
     writer.dataset(dataset).unwrap();
     let directed = dataset.graph.is_directed();
     let making = Making { import, usual_import: Import::default(), directed, numbering: Numbering::Given };
-    graph.store(making, None, writer).unwrap();
+    writer.finish_with(&graph, making, None).unwrap();
     graph
 }
 
@@ -101,7 +101,7 @@ proptest! {
         let store = Store::open(&path).unwrap();
         store.verify().unwrap();
         let read = store.dataset().unwrap();
-        let stored = Graph::stored(&read.graph, import).unwrap().expect("made in this way");
+        let stored = read.graph.stored_graph(import).unwrap().expect("made in this way");
         stored.ready().unwrap();
         prop_assert_eq!(entries(&stored), entries(&graph));
         prop_assert_eq!(&stored.degrees, &graph.degrees);
@@ -113,7 +113,7 @@ proptest! {
         };
         prop_assert_eq!(sizes(&stored), sizes(&graph));
         let other = Import { duplicates: if once { Duplicates::Add } else { Duplicates::Once }, ..import };
-        prop_assert!(Graph::stored(&read.graph, other).unwrap().is_none(), "another matrix is made of the edges");
+        prop_assert!(read.graph.stored_graph(other).unwrap().is_none(), "another matrix is made of the edges");
         prop_assert_eq!(read, dataset);
     }
 }

@@ -4,12 +4,12 @@
 //! from random pairs that are no edges with the first 4, 8, … singular triplets of it. The rank
 //! that does best is the one to embed all the edges with.
 
-use super::{EvaluateError, roc_auc};
+use super::embedding::{ModelError, Options, embed};
 use crate::dataset::{EdgeList, Held, Holdout, LinkSplit, hold_out_against};
 use crate::engine::{Cluster, Watch};
+use crate::evaluate::{EvaluateError, roc_auc};
 use crate::graph::{Graph, GraphError, Import};
 use crate::kernel::random::{bits, stream};
-use crate::model::embedding::{ModelError, Options, embed};
 use crate::svd::{Method, Progress};
 
 /// What to try, and on what.

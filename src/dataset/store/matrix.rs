@@ -1,13 +1,15 @@
 //! The matrix of a store: written tile by tile, and used where it lies.
 
+use std::io;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Graph, Import, ImportReport, Order, STRIP_COLUMNS, Sparse};
+use super::{Piece, PieceWriter, Store, StoreError, WriteError, Writer};
 use crate::dataset::Edges;
-use crate::dataset::store::{Store, StoreError, WriteError, Writer};
-use crate::kernel::tile::TileSize;
+use crate::graph::{Graph, Import, ImportReport, Order, STRIP_COLUMNS, Sparse, TileError, TileSource};
+use crate::kernel::tile::{Parts, TileSize};
+use crate::kernel::{Array, Tile};
 
 const ADJACENCY: &str = "adjacency.tiles";
 const TRANSPOSED: &str = "transposed.tiles";
@@ -53,36 +55,38 @@ struct Description {
     transposed_tiles: Vec<TileSize>,
 }
 
-impl Graph {
-    /// Writes the graph as the matrix of a store that has its dataset already, and puts the store in its place.
-    pub fn store(&self, making: Making, order: Option<&Order>, mut writer: Writer) -> Result<(), WriteError> {
-        let matrix = &self.adjacency;
-        let tiles = writer.file(ADJACENCY, |file| matrix.write(file))?;
+impl Writer {
+    /// Writes a graph as the matrix of the store, whose dataset is written already, and puts the store in its place.
+    pub fn finish_with(mut self, graph: &Graph, making: Making, order: Option<&Order>) -> Result<(), WriteError> {
+        let matrix = &graph.adjacency;
+        let tiles = self.file(ADJACENCY, |file| write_tiles(matrix, file))?;
         let mut transposed_tiles = Vec::new();
         if !matrix.is_symmetric() {
-            transposed_tiles = writer.file(TRANSPOSED, |file| matrix.transposed().write(file))?;
-            writer.array(ARRIVING, &self.arriving_degrees())?;
+            transposed_tiles = self.file(TRANSPOSED, |file| write_tiles(&matrix.transposed(), file))?;
+            self.array(ARRIVING, &graph.arriving_degrees())?;
         }
-        writer.array(DEGREES, &self.degrees)?;
+        self.array(DEGREES, &graph.degrees)?;
         if let Some(order) = order {
-            writer.array(ROWS, order.rows())?;
+            self.array(ROWS, order.rows())?;
         }
         let description = Description {
             making,
             symmetric: matrix.is_symmetric(),
             tile_rows: matrix.tiling().tile_rows(),
             strip_columns: STRIP_COLUMNS,
-            report: self.report,
+            report: graph.report,
             tiles,
             transposed_tiles,
         };
-        writer.finish(serde_json::json!(description))
+        self.finish(serde_json::json!(description))
     }
+}
 
-    /// The matrix of a store, if the edges are in one that has it made in this way. Its tiles are looked at when they are
-    /// used, or made [`ready`](Graph::ready).
-    pub fn stored(edges: &Edges, import: Import) -> Result<Option<Graph>, StoreError> {
-        let Some(edges) = edges.in_store() else { return Ok(None) };
+impl Edges {
+    /// The graph of these edges, if they are in a store that has its matrix made in this way. Its tiles are read when
+    /// they are used, or made [`ready`](Graph::ready).
+    pub fn stored_graph(&self, import: Import) -> Result<Option<Graph>, StoreError> {
+        let Some(edges) = self.in_store() else { return Ok(None) };
         let store = &edges.store;
         let Description { making, symmetric, tile_rows, strip_columns, report, tiles, transposed_tiles } =
             describe(store)?;
@@ -93,7 +97,8 @@ impl Graph {
         }
         let nodes = store.nodes();
         let matrix = |file, sizes: &[TileSize]| {
-            let matrix = Sparse::stored(store, file, (nodes, nodes), sizes, symmetric);
+            let source: Arc<dyn TileSource> = Arc::new(TilesOfFile { store: Arc::clone(store), file });
+            let matrix = Sparse::stored(&source, (nodes, nodes), sizes, symmetric);
             let cut = (matrix.tiling().tile_rows(), STRIP_COLUMNS);
             match cut == (tile_rows, strip_columns) && sizes.len() == matrix.tiling().count() {
                 true => Ok(matrix),
@@ -110,21 +115,10 @@ impl Graph {
         Ok(Some(Graph { adjacency: Arc::new(adjacency), degrees, report: report.with_edges(import), arriving }))
     }
 
-    /// Makes sure that every tile can be used; see [`Sparse::ready`].
-    pub fn ready(&self) -> Result<(), StoreError> {
-        let transposed = self.adjacency.transposed_if_made();
-        for matrix in std::iter::once(&self.adjacency).chain(transposed) {
-            matrix.ready(0..matrix.tiling().count())?;
-        }
-        Ok(())
-    }
-}
-
-impl Order {
-    /// The order by degree as a store knows it: `None` where it does not know whether that pays.
-    pub fn stored(edges: &Edges) -> Result<Option<Option<Order>>, StoreError> {
-        let Some(edges) = edges.in_store() else { return Ok(None) };
-        let making = describe(&edges.store)?.making;
+    /// The order by degree as the store of these edges knows it: `None` where it does not know whether that pays.
+    pub fn stored_order(&self) -> Result<Option<Option<Order>>, StoreError> {
+        let Some(edges) = self.in_store() else { return Ok(None) };
+        let making = Making::of(&edges.store)?;
         match making.numbering {
             Numbering::Given => Ok(None),
             Numbering::Best | Numbering::ByDegree => stored_order(&edges.store, making).map(Some),
@@ -151,5 +145,65 @@ fn stored_order(store: &Store, making: Making) -> Result<Option<Order>, StoreErr
     match Order::from_rows(&rows) {
         Some(order) => Ok(Some(order)),
         None => Err(store.wrong(format!("{ROWS} gives two nodes the same row"))),
+    }
+}
+
+/// Writes every tile as a piece of a file; says how much each holds.
+fn write_tiles(matrix: &Sparse, file: &mut PieceWriter) -> io::Result<Vec<TileSize>> {
+    let write = |tile: &Tile| {
+        let Parts { starts, rows, counts, columns, values } = tile.parts();
+        file.array(starts)?;
+        file.array(rows)?;
+        file.array(counts)?;
+        file.array(columns)?;
+        if let Some(values) = values {
+            file.array(values)?;
+        }
+        file.end_piece()?;
+        Ok(tile.size())
+    };
+    matrix.tiles().map(write).collect()
+}
+
+/// A file of a store whose pieces are tiles.
+#[derive(Debug)]
+struct TilesOfFile {
+    store: Arc<Store>,
+    file: &'static str,
+}
+
+impl TileSource for TilesOfFile {
+    fn read(&self, number: usize, rows: usize, cols: usize, size: TileSize) -> Result<Tile, TileError> {
+        let piece = self.store.piece(self.file, number).map_err(TileError::new)?;
+        tile_in_place(&piece, rows, cols, size).map_err(TileError::new)
+    }
+}
+
+/// The tile that a piece is, in place; its indices are checked, as those of every tile.
+fn tile_in_place(piece: &Piece, rows: usize, cols: usize, size: TileSize) -> Result<Tile, StoreError> {
+    let TileSize { runs, nonzeros, weighted } = size;
+    let strips = cols.div_ceil(STRIP_COLUMNS).max(1);
+    let mut arrays = Arrays { piece, start: 0 };
+    let parts = Parts {
+        starts: arrays.next(strips + 1)?,
+        rows: arrays.next(runs)?,
+        counts: arrays.next(runs)?,
+        columns: arrays.next(nonzeros)?,
+        values: weighted.then(|| arrays.next(nonzeros)).transpose()?,
+    };
+    Tile::new(rows, cols, STRIP_COLUMNS, parts).map_err(|source| piece.wrong(source.to_string()))
+}
+
+/// The arrays of a piece, each at the next boundary.
+struct Arrays<'a> {
+    piece: &'a Piece,
+    start: usize,
+}
+
+impl Arrays<'_> {
+    fn next<T: bytemuck::Pod>(&mut self, count: usize) -> Result<Array<T>, StoreError> {
+        let array = self.piece.array(self.start, count)?;
+        self.start = Store::after::<T>(self.start, count);
+        Ok(array)
     }
 }

@@ -16,7 +16,7 @@ const WANTED_SMALL: usize = 16;
 /// leave those that were there in their tiles, until there are twice as many.
 ///
 /// ```
-/// let tiling = isvd_dist::graph::Tiling::new(1000);
+/// let tiling = isvd_kernel::Tiling::new(1000);
 /// assert_eq!((tiling.count(), tiling.range(15), tiling.tile_of(130)), (16, 960..1000, 2));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,31 +34,37 @@ impl Tiling {
     }
 
     /// All rows.
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// Rows of every tile but perhaps the last.
+    #[inline]
     pub fn tile_rows(&self) -> usize {
         self.tile_rows
     }
 
     /// Number of tiles; none when there are no rows.
+    #[inline]
     pub fn count(&self) -> usize {
         self.rows.div_ceil(self.tile_rows)
     }
 
     /// The rows of a tile.
+    #[inline]
     pub fn range(&self, tile: usize) -> Range<usize> {
         self.rows.min(tile * self.tile_rows)..self.rows.min((tile + 1) * self.tile_rows)
     }
 
     /// The rows of consecutive tiles.
+    #[inline]
     pub fn rows_of(&self, tiles: Range<usize>) -> Range<usize> {
         self.rows.min(tiles.start * self.tile_rows)..self.rows.min(tiles.end * self.tile_rows)
     }
 
     /// The tile that has a row.
+    #[inline]
     pub fn tile_of(&self, row: usize) -> usize {
         row / self.tile_rows
     }

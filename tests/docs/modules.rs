@@ -1,0 +1,262 @@
+//! A module uses only modules to its left in the drawing of the library's page, and no other way round.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::source::{Token, sources, tokens, without_tests};
+
+/// The modules from left to right, and those that each may use. Left out is what a module must not know although it stands
+/// to its left: graphs for solvers, workers for metrics, plans and workers for configs, and files for whatever lies between a
+/// matrix and its decomposition.
+const MODULES: [(&str, &[&str]); 14] = [
+    ("kernel", &[]),
+    ("graph", &["kernel"]),
+    ("dataset", &["kernel", "graph"]),
+    ("matrix", &["kernel", "graph"]),
+    ("plan", &["kernel", "graph", "matrix"]),
+    ("engine", &["kernel", "graph", "matrix", "plan"]),
+    ("svd", &["kernel", "matrix", "plan", "engine"]),
+    ("evaluate", &["kernel", "matrix"]),
+    ("model", &["kernel", "graph", "dataset", "matrix", "plan", "engine", "svd", "evaluate"]),
+    ("finetune", &["kernel", "graph", "dataset", "matrix", "plan", "engine", "svd", "evaluate", "model"]),
+    ("config", &["kernel", "graph", "dataset", "matrix", "svd", "evaluate", "model", "finetune"]),
+    (
+        "report",
+        &["kernel", "graph", "dataset", "matrix", "plan", "engine", "svd", "evaluate", "model", "finetune", "config"],
+    ),
+    (
+        "serve",
+        &[
+            "kernel", "graph", "dataset", "matrix", "plan", "engine", "svd", "evaluate", "model", "finetune", "config",
+            "report",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "kernel", "graph", "dataset", "matrix", "plan", "engine", "svd", "evaluate", "model", "finetune", "config",
+            "report", "serve",
+        ],
+    ),
+];
+
+/// Dataflow libraries, and the one module that knows them.
+const DATAFLOW: [&str; 2] = ["timely", "differential_dataflow"];
+const KNOWS_DATAFLOW: &str = "engine";
+
+/// Files outside of `crates/kernel` that have `unsafe` code, and why.
+const UNSAFE: [(&str, &str); 1] =
+    [("fuzz/memory.rs", "to count what is allocated takes a `GlobalAlloc`, an unsafe trait")];
+
+/// A module that is used where it must not be.
+#[derive(Debug, PartialEq, Eq)]
+struct Arrow {
+    line: usize,
+    to: String,
+}
+
+/// Which modules at the root of the crate a file names, whose own module lies so many levels below it.
+fn uses(tokens: &[Token], level: usize) -> Vec<Arrow> {
+    let mut arrows = Vec::new();
+    // Modules within the file, by the depth of braces in which each was opened.
+    let (mut depth, mut inner) = (0, Vec::new());
+    for (number, token) in tokens.iter().enumerate() {
+        let is_first = number == 0 || tokens[number - 1].text != "::";
+        match token.text.as_str() {
+            "{" => {
+                depth += 1;
+                if number >= 2 && tokens[number - 2].text == "mod" {
+                    inner.push(depth);
+                }
+            }
+            "}" => {
+                if inner.last() == Some(&depth) {
+                    inner.pop();
+                }
+                depth -= 1;
+            }
+            "crate" | "isvd_dist" if is_first => follow(&tokens[number + 1..], 0, &mut arrows),
+            "self" if is_first => follow(&tokens[number + 1..], level + inner.len(), &mut arrows),
+            "super" if is_first => {
+                follow(&tokens[number + 1..], (level + inner.len()).saturating_sub(1), &mut arrows);
+            }
+            _ => {}
+        }
+    }
+    arrows
+}
+
+/// Goes on with a path that has come to a module so many levels below the root.
+fn follow(tokens: &[Token], level: usize, arrows: &mut Vec<Arrow>) {
+    if tokens.first().is_some_and(|token| token.text == "::") {
+        step(&tokens[1..], level, arrows);
+    }
+}
+
+/// The next part of a path: a name, a module above, or several in braces.
+fn step(tokens: &[Token], level: usize, arrows: &mut Vec<Arrow>) {
+    let Some(token) = tokens.first() else { return };
+    match token.text.as_str() {
+        "super" => follow(&tokens[1..], level.saturating_sub(1), arrows),
+        "self" => follow(&tokens[1..], level, arrows),
+        "{" => {
+            let mut depth = 0;
+            for (number, token) in tokens.iter().enumerate() {
+                match token.text.as_str() {
+                    "{" => depth += 1,
+                    "}" => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 {
+                    break;
+                }
+                let starts = (number == 0 || token.text == ",") && depth == 1;
+                if starts && tokens[number + 1].text != "}" {
+                    step(&tokens[number + 1..], level, arrows);
+                }
+            }
+        }
+        _ if level == 0 => arrows.push(Arrow { line: token.line, to: token.text.clone() }),
+        _ => {}
+    }
+}
+
+/// How many levels below the root the module of a file lies, and which module at the root it belongs to.
+fn place(path: &Path) -> (String, usize) {
+    let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).skip(1).collect();
+    let (file, folders) = parts.split_last().unwrap();
+    let name = folders.first().copied().unwrap_or(file.trim_end_matches(".rs"));
+    (name.to_owned(), folders.len() + usize::from(*file != "mod.rs"))
+}
+
+/// The modules that a file of `src` uses and must not.
+fn wrong_arrows(path: &Path, tokens: &[Token]) -> Vec<Arrow> {
+    let (from, level) = place(path);
+    let allowed = MODULES.iter().find(|(name, _)| *name == from).map_or(&[][..], |(_, allowed)| *allowed);
+    let dataflow = tokens.iter().filter(|token| from != KNOWS_DATAFLOW && DATAFLOW.contains(&token.text.as_str()));
+    let dataflow = dataflow.map(|token| Arrow { line: token.line, to: token.text.clone() });
+    let arrows =
+        uses(tokens, level).into_iter().filter(|arrow| arrow.to != from && !allowed.contains(&arrow.to.as_str()));
+    arrows.chain(dataflow).collect()
+}
+
+/// The lines of `unsafe` code and of SIMD.
+fn unsafe_lines(tokens: &[Token]) -> BTreeSet<usize> {
+    let word = |number: usize| tokens.get(number).map_or("", |token| token.text.as_str());
+    let is_unsafe = |number: &usize| match word(*number) {
+        "unsafe" | "target_feature" | "is_x86_feature_detected" | "portable_simd" => true,
+        "std" | "core" => word(number + 1) == "::" && ["arch", "simd"].contains(&word(number + 2)),
+        _ => false,
+    };
+    (0..tokens.len()).filter(is_unsafe).map(|number| tokens[number].line).collect()
+}
+
+#[test]
+fn modules_stand_in_an_order() {
+    for (number, (name, allowed)) in MODULES.iter().enumerate() {
+        let left: Vec<&str> = MODULES[..number].iter().map(|(name, _)| *name).collect();
+        assert!(
+            allowed.iter().all(|used| left.contains(used)),
+            "{name} may use {allowed:?}, and left of it are {left:?}"
+        );
+    }
+    let page = tokens(include_str!("../../src/lib.rs"));
+    let declared: BTreeSet<&str> = page
+        .windows(3)
+        .filter(|words| (words[0].text.as_str(), words[2].text.as_str()) == ("mod", ";"))
+        .map(|words| words[1].text.as_str())
+        .chain(["kernel"])
+        .collect();
+    assert_eq!(declared, MODULES.iter().map(|(name, _)| *name).collect(), "the modules of src/lib.rs");
+}
+
+#[test]
+fn modules_use_only_those_to_their_left() {
+    let all: Vec<_> = sources(&["src"])
+        .into_iter()
+        .filter(|source| source.path.components().count() > 2)
+        .map(|source| {
+            let (tokens, files) = without_tests(&tokens(&source.text));
+            (source.path, tokens, files)
+        })
+        .collect();
+    let of_tests: Vec<_> = all
+        .iter()
+        .flat_map(|(path, _, files)| {
+            let folder =
+                if path.ends_with("mod.rs") { path.parent().unwrap().to_owned() } else { path.with_extension("") };
+            files.iter().map(move |name| folder.join(name))
+        })
+        .collect();
+    let is_of_tests = |path: &Path| of_tests.iter().any(|module| path.with_extension("").starts_with(module));
+    let mut wrong = Vec::new();
+    for (path, tokens, _) in all.iter().filter(|(path, ..)| !is_of_tests(path)) {
+        let (from, _) = place(path);
+        for Arrow { line, to } in wrong_arrows(path, tokens) {
+            wrong.push(format!("{}:{line}: {from} must not use {to}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}\nsee the drawing of the modules in src/lib.rs", wrong.join("\n"));
+    assert!(of_tests.len() > 10 && all.len() > 200, "{} of {} files", of_tests.len(), all.len());
+}
+
+#[test]
+fn unsafe_code_and_simd_are_in_the_kernels_alone() {
+    let mut met = BTreeSet::new();
+    for source in sources(&["src", "benches", "examples", "tests"]) {
+        let Some(&line) = unsafe_lines(&tokens(&source.text)).first() else { continue };
+        let known = UNSAFE.iter().find(|(path, _)| source.path.ends_with(path));
+        let (path, _) =
+            known.unwrap_or_else(|| panic!("{}:{line}: this belongs into crates/kernel", source.path.display()));
+        met.insert(*path);
+    }
+    assert_eq!(met.len(), UNSAFE.len(), "no longer unsafe: strike what is not among {met:?}");
+}
+
+#[test]
+fn arrows_that_point_the_wrong_way_are_found() {
+    let text = r#"//! See [`plan`](crate::plan).
+use super::super::engine::Cluster;
+use crate::{kernel::Tile, dataset::{EdgeList, store::Store}, graph};
+use crate::matrix; // use crate::svd;
+pub(in crate::graph) fn f() -> crate::model::Options { "crate::report::table" }
+mod inner {
+    use super::super::super::cli;
+    use super::super::{super::serve, row_set};
+}
+use super::{evaluate, self::finetune};
+use timely::worker::Worker;
+#[cfg(test)]
+use crate::config::Experiment;
+"#;
+    let arrows = |path: &str| -> Vec<(usize, String)> {
+        let (tokens, _) = without_tests(&tokens(text));
+        wrong_arrows(Path::new(path), &tokens).into_iter().map(|arrow| (arrow.line, arrow.to)).collect()
+    };
+    let expected = |all: &[(usize, &str)]| -> Vec<(usize, String)> {
+        all.iter().map(|&(line, to)| (line, to.to_owned())).collect()
+    };
+    let found = expected(&[
+        (2, "engine"),
+        (3, "dataset"),
+        (4, "matrix"),
+        (5, "model"),
+        (7, "cli"),
+        (8, "serve"),
+        (11, "timely"),
+    ]);
+    assert_eq!(arrows("src/graph/order.rs"), found);
+    assert_eq!(arrows("src/graph/sparse/mod.rs"), found);
+    // One level up: what was a module of the root is now one above it or below.
+    let from_the_root = arrows("src/graph/mod.rs");
+    assert!(
+        from_the_root.contains(&(10, "evaluate".to_owned())) && from_the_root.contains(&(10, "finetune".to_owned()))
+    );
+    let of_engine = expected(&[(3, "dataset"), (5, "model"), (7, "cli"), (8, "serve")]);
+    assert_eq!(arrows("src/engine/order.rs"), of_engine);
+    assert!(arrows("src/cli/order.rs").iter().all(|(_, to)| to == "timely"));
+    assert_eq!(
+        unsafe_lines(&tokens("fn f() {\n    unsafe { g() }\n    use std::arch::x86_64::*; // unsafe\n}")),
+        [2, 3].into()
+    );
+}
