@@ -152,7 +152,7 @@ fn other_formats_are_no_names() {
     refused("e.csv", "ann,bob\nbob,\"Smith, J.\"\n", &[&["line 2"], &QUOTES[..]].concat());
     refused("e.csv", "source,target\n\"1\",\"2\"\n", &[&["line 2"], &QUOTES[..]].concat());
     for pair in ["'ann','bob'", "`ann`\tbob", "ann “bob”", "ann;‘bob’"] {
-        refused("e.csv", &format!("a b\n{pair}\n"), &QUOTES);
+        refused("e.csv", format!("a b\n{pair}\n"), &QUOTES);
     }
     let markup = ["XML or HTML", "lines of two ids", "networkx.read_graphml"];
     for text in ["<?xml version=\"1.0\"?>\n", "<graphml>\n<graph>\n", "<!DOCTYPE html>\n", "<html><body>\n"] {
