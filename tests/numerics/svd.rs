@@ -138,7 +138,7 @@ fn a_tolerance_stops_early_and_is_met() {
 fn a_tolerance_stops_a_rank_deficient_matrix_too() {
     let options = Options { iterations: 30, tolerance: Some(0.02), ..subspace(10) };
     let svd = check(&(random(120, 4, 9) * random(4, 50, 10)), &options);
-    assert!(svd.iterations < 5, "{} iterations", svd.iterations);
+    assert!(svd.iterations < 10, "{} of 30 iterations", svd.iterations);
 }
 
 #[test]
