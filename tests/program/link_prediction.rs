@@ -143,6 +143,31 @@ fn all_stages_run_on_a_graph_of_ones_own_too() {
     assert!(metrics["stages"][0]["ranks_tried"]["4"].is_number());
 }
 
+/// Catches a rank that is not that of the saved vectors, where each seed chooses its own.
+#[test]
+fn the_rank_of_several_seeds_is_the_number_of_columns_of_the_files() {
+    let own = folder();
+    fs::write(own.path().join("edges.txt"), named_edges()).unwrap();
+    for seed in ["1", "2", "3", "4"] {
+        let settings = [
+            "--config=links",
+            "--json",
+            "--out=results",
+            "--set=embedding.rank=best",
+            "--set=embedding.ranks=[2, 4, 8, 16, 32]",
+            "--set=seeds=3",
+            "--seed",
+            seed,
+        ];
+        let output = support::run(own.path(), &settings);
+        assert_done(&output);
+        let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let left = fs::read(own.path().join("results/left.npy")).unwrap();
+        let shape = npyz::NpyFile::new(std::io::Cursor::new(left)).unwrap().shape().to_vec();
+        assert_eq!(metrics["stages"][0]["rank"], shape[1], "seed {seed}");
+    }
+}
+
 #[test]
 fn bad_files_are_refused_with_their_place_and_leave_nothing_behind() {
     let own = folder();
