@@ -194,6 +194,32 @@ fn bad_files_are_refused_with_their_place_and_leave_nothing_behind() {
     assert_refused(&output, 2, &["rank 9", "at most 3"]);
 }
 
+/// Catches degrees that overflow and make rows of zeros, whichever way they are divided by.
+#[test]
+fn degrees_that_overflow_are_refused_with_the_node() {
+    let own = folder();
+    let star = |weight: &str| (0..59).map(|leaf| format!("hub\tleaf-{leaf}\t{weight}\n")).collect::<String>();
+    fs::write(own.path().join("edges.txt"), star("1e37")).unwrap();
+    let run = |settings: &[&str]| {
+        let shared = ["--config=links", "--set=embedding.rank=2", "--out=results"];
+        support::run(own.path(), &[&shared[..], settings].concat())
+    };
+    let words = ["edges of node hub add up to ", "e38, and", "multiply all weights by a smaller number"];
+    for matrix in ["T", "S", "Ahat", "Z", "diag(degree)*A"] {
+        assert_refused(&run(&["--matrix", matrix]), 2, &words);
+    }
+    for normalize in ["row", "symmetric"] {
+        for weighted in ["true", "false"] {
+            let normalize = format!("--set=embedding.normalize={normalize}");
+            let weighted = format!("--set=embedding.degree_weighted={weighted}");
+            let settings = [&normalize[..], &weighted];
+            assert_refused(&run(&settings), 3, &words);
+        }
+    }
+    fs::write(own.path().join("edges.txt"), star("1e36")).unwrap();
+    assert_done(&run(&["--matrix=S"]));
+}
+
 #[test]
 fn a_config_names_a_dataset_or_a_file_and_not_both() {
     let own = folder();
