@@ -136,7 +136,7 @@ pub(super) const IDS: Key = Key {
 };
 pub(super) const WEIGHTS: Key = Key {
     path: "data.weights",
-    about: "what becomes of columns after the second of data.path",
+    about: "what becomes of columns after the second, or of the values of a matrix, in data.path",
     accepts: "\"auto\" (a third is the weight), \"third\" (it must be there) or \"ignore\"",
     default: || scalar::name_of(scalar::WEIGHTS, Weights::default()),
 };
