@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::error::Error as _;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,19 +9,20 @@ use crate::config::{ConfigError, Place};
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
 use crate::dataset::store::{StoreError, WriteError};
-use crate::dataset::{LoadError, NodeDataError, OverBudget};
+use crate::dataset::{Ids, LoadError, NodeDataError, OverBudget};
 use crate::engine::EngineError;
 use crate::engine::checkpoint::CheckpointError;
 use crate::engine::mesh::MeshError;
 use crate::evaluate::{EvaluateError, Metric};
 use crate::finetune::TuneError;
 use crate::finetune::network::NetworkError;
-use crate::graph::{GraphError, TileError};
+use crate::graph::{GraphError, Order, TileError};
 use crate::matrix::Shape;
 use crate::matrix::text::{Problem, Refusal, TextError};
 use crate::model::classifier::ClassifierError;
 use crate::model::embedding::ModelError;
 use crate::model::features::FeatureError;
+use crate::model::propagation::PropagationError;
 use crate::model::rank::RankError;
 use crate::report::export::ExportError;
 use crate::report::output::OutputError;
@@ -384,11 +386,34 @@ impl Error {
     /// The exit code for a run that was asked to end.
     pub const INTERRUPTED: u8 = 130;
 
+    /// The same, with the user's name for the node that it is about; `order` says which row a node
+    /// has, where not its own.
+    pub(super) fn with_node_name(mut self, ids: &Ids, order: Option<&Order>) -> Self {
+        let model = match &mut self {
+            Self::Embed { source, .. } | Self::Decompose { source, .. } => Some(&mut **source),
+            Self::Rank { source, .. } => match &mut **source {
+                RankError::Model(source) => Some(source),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(ModelError::Degree(error)) = model {
+            let node = match order {
+                None => Some(error.row),
+                Some(order) => order.rows().iter().position(|&row| row as usize == error.row),
+            };
+            error.name = node.and_then(|node| ids.get(node)).map(Cow::into_owned);
+        }
+        self
+    }
+
     fn of_model(error: &ModelError) -> u8 {
         match error {
             ModelError::NoWalks => Self::USAGE,
             ModelError::Svd(error) if error.is_misuse() => Self::USAGE,
-            ModelError::EmptyGraph | ModelError::Svd(SvdError::Engine(EngineError::Tile { .. })) => Self::DATA,
+            ModelError::EmptyGraph
+            | ModelError::Degree(_)
+            | ModelError::Svd(SvdError::Engine(EngineError::Tile { .. })) => Self::DATA,
             _ => Self::FAILED,
         }
     }
@@ -435,7 +460,9 @@ impl Error {
             Self::Classify(source) => match source.as_ref() {
                 ClassifierError::Svd(error) if error.is_misuse() => Self::USAGE,
                 ClassifierError::TooLargeToDrop { .. } => Self::USAGE,
-                ClassifierError::NoLabels | ClassifierError::OtherColumns { .. } => Self::DATA,
+                ClassifierError::NoLabels
+                | ClassifierError::OtherColumns { .. }
+                | ClassifierError::Propagation(PropagationError::Degree(_)) => Self::DATA,
                 _ => Self::FAILED,
             },
             Self::Features { source, .. } => match source.as_ref() {

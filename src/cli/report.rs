@@ -10,7 +10,7 @@ use super::{Error, Request, print_text};
 use crate::report::details::{Degrees, Details, Mapped, NodeMap, VERSION};
 use crate::report::html;
 use crate::report::metrics::Metrics;
-use crate::report::output::{DETAILS, REPORT, ResultFile, write_text};
+use crate::report::output::{DETAILS, Folder, REPORT, ResultFile, folder_of, write_text};
 use crate::report::shown::Shown;
 
 /// Write the report of a run again, or one that compares several
@@ -34,16 +34,22 @@ Examples:
 impl Report {
     /// Reads the runs, writes the page, and tells where it is.
     pub fn run(&self) -> Result<(), Error> {
+        let place = match (&self.out, &self.folders[..]) {
+            (Some(out), _) => out.clone(),
+            (None, [folder]) => folder.join(REPORT),
+            (None, _) => PathBuf::from(REPORT),
+        };
+        // Before the figures are read, so that a run cannot replace them until the page is written.
+        let _folder = Folder::hold(folder_of(&place))?;
         let load = |folder: &PathBuf| Shown::load(folder).map_err(|source| Error::Shown(Box::new(source)));
         let mut runs = self.folders.iter().map(load).collect::<Result<Vec<_>, _>>()?;
-        let (page, place) = match &runs[..] {
-            [run] => (html::report(run), self.folders[0].join(REPORT)),
+        let page = match &runs[..] {
+            [run] => html::report(run),
             _ => {
                 Shown::tell_apart(&mut runs, &self.folders);
-                (html::compare(&runs), PathBuf::from(REPORT))
+                html::compare(&runs)
             }
         };
-        let place = self.out.clone().unwrap_or(place);
         write_text(&place, &page)?;
         print_text(format!("{}\n", place.display()))
     }

@@ -141,7 +141,8 @@ fn predict_links(
     let mut first = None;
     let mut runs = Vec::new();
     for experiment in request.experiment.runs() {
-        let outcome = links::run(request, &experiment, dataset, &graph)?;
+        let outcome = links::run(request, &experiment, dataset, &graph);
+        let outcome = outcome.map_err(|error| error.with_node_name(&dataset.ids, order))?;
         clock.add(&outcome.stages, outcome.evaluate);
         runs.push(outcome.stages);
         first.get_or_insert_with(|| match order {

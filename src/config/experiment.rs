@@ -246,11 +246,15 @@ fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigE
     })
 }
 
+/// The largest gap that is worth a check: values of eleven times the smallest one found are among
+/// the largest of most matrices.
+const LARGEST_GAP: f64 = 10.0;
+
 /// `"off"`, or the gap to check.
 fn completeness(value: &Scalar) -> Option<Completeness> {
     match value {
         Scalar::Text(text) if text == "off" => Some(Completeness::Off),
-        other => finite(other).filter(|gap| *gap > 0.0).map(Completeness::Gap),
+        other => finite(other).filter(|gap| *gap > 0.0 && *gap <= LARGEST_GAP).map(Completeness::Gap),
     }
 }
 

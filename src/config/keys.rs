@@ -136,7 +136,7 @@ pub(super) const IDS: Key = Key {
 };
 pub(super) const WEIGHTS: Key = Key {
     path: "data.weights",
-    about: "what becomes of columns after the second of data.path",
+    about: "what becomes of columns after the second, or of the values of a matrix, in data.path",
     accepts: "\"auto\" (a third is the weight), \"third\" (it must be there) or \"ignore\"",
     default: || scalar::name_of(scalar::WEIGHTS, Weights::default()),
 };
@@ -323,7 +323,7 @@ pub(super) const COMPLETENESS: Key = Key {
     path: "embedding.completeness",
     about: "check that no larger singular value is missing: with a gap g, none above (1 + g) times the smallest one found, \
             with a probability of at least 0.999; a smaller gap takes more products; \"krylov\" only",
-    accepts: "a finite number above 0, or \"off\"",
+    accepts: "a number above 0 and at most 10, or \"off\"",
     default: || Some("0.2".to_owned()),
 };
 pub(super) const ORTHONORMALIZE: Key = Key {

@@ -51,7 +51,8 @@ pub fn names() -> String {
 
 /// The name that was probably meant.
 pub(super) fn nearest(word: &str) -> Option<&'static str> {
-    super::keys::nearest(&word.to_lowercase().replace('_', "-"), SHIPPED.iter().map(|config| config.name))
+    let word = word.to_lowercase().replace('_', "-");
+    super::keys::nearest(word.strip_suffix(".toml").unwrap_or(&word), SHIPPED.iter().map(|config| config.name))
 }
 
 /// Whether `config` is meant as a name: it has no folder in front and does not end in `.toml`.
@@ -103,6 +104,7 @@ mod tests {
     fn a_slip_of_the_finger_is_understood() {
         assert_eq!(nearest("dem0"), Some("demo"));
         assert_eq!(nearest("cora_dropuot"), Some("cora-dropout"));
+        assert_eq!(nearest("ddi.TOML"), Some("ddi"));
         assert_eq!(nearest("something"), None);
     }
 

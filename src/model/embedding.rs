@@ -11,7 +11,7 @@ use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::{near_in_proportion, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::model::short::short_walks;
-use crate::model::transition::Degrees;
+use crate::model::transition::{DegreeError, Degrees, StepError};
 use crate::svd::{self, Beside, CompletenessCheck, Look, Near, Progress, SvdError};
 
 /// The largest error of a surrogate matrix of shorter walks, as a part of the tolerance: an order of
@@ -129,13 +129,8 @@ pub enum ModelError {
         residual: f64,
     },
     /// The weights of a node's edges add up to too much.
-    #[error("the weights of the edges of node {node} add up to {degree}: give them smaller weights")]
-    Degree {
-        /// The node: its row, or what the user calls it.
-        node: String,
-        /// Its degree.
-        degree: f32,
-    },
+    #[error(transparent)]
+    Degree(#[from] DegreeError),
     /// All singular values are zero as 32-bit numbers, and the matrix is not.
     #[error(
         "the largest singular value is {largest:e}, and vectors and values are saved as 32-bit numbers, which begin at 1.4e-45: multiply the matrix by a larger number"
@@ -154,6 +149,15 @@ pub enum ModelError {
     },
 }
 
+impl From<StepError> for ModelError {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Degree(error) => error.into(),
+            StepError::Matrix(error) => error.into(),
+        }
+    }
+}
+
 impl ModelError {
     /// Whether the weights of the graph are the cause: with others it can be embedded.
     pub fn is_of_numbers(&self) -> bool {
@@ -162,7 +166,7 @@ impl ModelError {
             Self::Matrix(MatrixError::NotFinite { .. } | MatrixError::CoefficientNotFinite { .. })
                 | Self::Svd(SvdError::Engine(EngineError::NotFinite { .. }) | SvdError::NotOrthonormal { .. })
                 | Self::BrokenDown { .. }
-                | Self::Degree { .. }
+                | Self::Degree(_)
                 | Self::TooLarge { .. }
                 | Self::TooSmall { .. }
         )

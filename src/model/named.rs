@@ -12,14 +12,15 @@
 //!
 //! They are the very expressions that [`embedding`](super::embedding) and [`classifier`](super::classifier) use.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::error::Error;
 
 use super::classifier::Labels;
 use super::features::{self, FeatureError};
 use super::propagation::{Propagation, PropagationError};
-use super::transition::Degrees;
-use crate::dataset::Dataset;
+use super::transition::{DegreeError, Degrees, StepError};
+use crate::dataset::{Dataset, Ids};
 use crate::engine::{Cluster, EngineError, form};
 use crate::graph::Graph;
 use crate::kernel::Mask;
@@ -76,9 +77,31 @@ pub enum NamedError {
     /// The workers failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The weights of a node's edges add up to too much.
+    #[error(transparent)]
+    Degree(#[from] DegreeError),
     /// Something is no matrix.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
+}
+
+impl From<StepError> for NamedError {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Degree(error) => error.into(),
+            StepError::Matrix(error) => error.into(),
+        }
+    }
+}
+
+impl NamedError {
+    /// The same, with the name of the node that it is about.
+    fn with_name(mut self, ids: &Ids) -> Self {
+        if let Self::Degree(error) | Self::Propagation(PropagationError::Degree(error)) = &mut self {
+            error.name = ids.get(error.row).map(Cow::into_owned);
+        }
+        self
+    }
 }
 
 /// What names stand for on a graph; each is made when it is first asked for, and once.
@@ -102,7 +125,7 @@ impl<'a> Named<'a> {
         if let Some(value) = self.found.get(name) {
             return Ok(value.clone());
         }
-        let value = self.make(name)?;
+        let value = self.make(name).map_err(|error| error.with_name(&self.dataset.ids))?;
         self.found.insert(name, value.clone());
         Ok(value)
     }
@@ -118,8 +141,8 @@ impl<'a> Named<'a> {
             "I" => Value::Matrix(Matrix::identity(nodes)),
             "J" => Value::Matrix(Matrix::ones(nodes, nodes)),
             "n" => Value::Number(nodes as f64),
-            "degree" => vector("D", self.degrees().leaving.clone()),
-            "in_degree" => vector("E", self.degrees().arriving().clone()),
+            "degree" => vector("D", self.degrees().leaving()?.clone()),
+            "in_degree" => vector("E", self.degrees().arriving()?.clone()),
             "returns" => vector("diag(ÂZ)", Propagation::new(self.graph)?.returns()),
             "X" => Value::Matrix(features::of_dataset(self.dataset)?),
             "Y" => Value::Matrix(self.labels()?.matrix()?),
@@ -133,7 +156,7 @@ impl<'a> Named<'a> {
     }
 
     /// A matrix of one step, over the A that has that name.
-    fn stepping(&mut self, of: fn(&Degrees, &Matrix) -> Result<Matrix, MatrixError>) -> Result<Matrix, NamedError> {
+    fn stepping(&mut self, of: fn(&Degrees, &Matrix) -> Result<Matrix, StepError>) -> Result<Matrix, NamedError> {
         match self.value("A")? {
             Value::Matrix(edges) => Ok(of(self.degrees(), &edges)?),
             _ => unreachable!("A is a matrix"),

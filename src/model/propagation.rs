@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use super::transition::DegreeError;
 use crate::graph::{Graph, Sparse};
 use crate::matrix::{Entries, Matrix, MatrixError};
 
 /// Why a graph cannot be propagated over.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PropagationError {
     /// Steps could not come back the way they went.
@@ -28,6 +29,9 @@ pub enum PropagationError {
         /// Which node.
         node: usize,
     },
+    /// The weights of a node's edges add up to too much.
+    #[error(transparent)]
+    Degree(#[from] DegreeError),
 }
 
 /// The edges of an undirected graph without self-loops, and how they are weighed.
@@ -51,6 +55,9 @@ impl Propagation {
         }
         if let Some(node) = graph.degrees.iter().position(|&degree| degree <= -1.0) {
             return Err(PropagationError::NegativeDegree { node });
+        }
+        if let Some(error) = DegreeError::find(&graph.degrees, || graph.adjacency.row_sums()) {
+            return Err(error.into());
         }
         let scale = graph.degrees.iter().map(|degree| (degree + 1.0).sqrt().recip()).collect();
         Ok(Self { adjacency: graph.adjacency.clone(), scale: Entries::outline(graph.nodes(), scale) })

@@ -3,56 +3,104 @@
 use crate::graph::Graph;
 use crate::matrix::{Entries, Matrix, MatrixError};
 
+/// The weights of a node's edges add up to more than a 32-bit number holds: what is divided by it
+/// would be zero.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error(
+    "the weights of the edges of {} add up to {sum:.4e}, and degrees are 32-bit numbers, up to 3.4028e38: multiply all weights \
+     by a smaller number",
+    name.as_ref().map_or(format!("the node of row {row}"), |name| format!("node {name}"))
+)]
+pub struct DegreeError {
+    /// The row of the node, from 0.
+    pub row: usize,
+    /// What the user calls it, where that is known.
+    pub name: Option<String>,
+    /// The sum.
+    pub sum: f64,
+}
+
+impl DegreeError {
+    /// The first of these degrees that is no finite number; `sums` gives all sums as 64-bit
+    /// numbers.
+    pub(super) fn find(degrees: &[f32], sums: impl FnOnce() -> Vec<f64>) -> Option<Self> {
+        let row = degrees.iter().position(|degree| !degree.is_finite())?;
+        Some(Self { row, name: None, sum: sums()[row] })
+    }
+}
+
+/// Why there is no matrix of a step.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepError {
+    /// A degree is too large to divide by.
+    #[error(transparent)]
+    Degree(#[from] DegreeError),
+    /// The matrix cannot be stated.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+}
+
 /// The degrees of a graph, for dividing by: a degree of zero counts as one, so that a node without
 /// edges has a row of zeros in the matrices of a step.
 #[derive(Debug, Clone)]
 pub struct Degrees {
-    /// Of the edges that leave a node.
-    pub leaving: Entries,
-    /// Of those that come to it, if edges have a direction; else they are the same.
-    arriving: Option<Entries>,
+    leaving: Result<Entries, DegreeError>,
+    /// `None` where edges have no direction: they are the degrees of edges that leave.
+    arriving: Option<Result<Entries, DegreeError>>,
 }
 
 impl Degrees {
     /// The degrees of a graph, each more by `stay`, the weight of an edge from every node to itself.
     pub fn new(graph: &Graph, stay: f32) -> Self {
-        let divisors = |degrees: Vec<f32>| degrees.into_iter().map(|degree| divisor(degree + stay)).collect();
-        let entries = |degrees: Vec<f32>| Entries::outline(graph.nodes(), divisors(degrees));
+        let entries = |degrees: &[f32], sums: &dyn Fn() -> Vec<f64>| match DegreeError::find(degrees, sums) {
+            Some(error) => Err(error),
+            None => {
+                let divisors = degrees.iter().map(|degree| divisor(degree + stay)).collect();
+                Ok(Entries::outline(graph.nodes(), divisors))
+            }
+        };
+        let arriving = || entries(&graph.arriving_degrees(), &|| graph.adjacency.column_sums());
         Self {
-            leaving: entries(graph.degrees.clone()),
-            arriving: (!graph.adjacency.is_symmetric()).then(|| entries(graph.arriving_degrees())),
+            leaving: entries(&graph.degrees, &|| graph.adjacency.row_sums()),
+            arriving: (!graph.adjacency.is_symmetric()).then(arriving),
         }
     }
 
+    /// Of the edges that leave a node.
+    pub fn leaving(&self) -> Result<&Entries, DegreeError> {
+        self.leaving.as_ref().map_err(Clone::clone)
+    }
+
     /// Of the edges that come to a node.
-    pub fn arriving(&self) -> &Entries {
-        self.arriving.as_ref().unwrap_or(&self.leaving)
+    pub fn arriving(&self) -> Result<&Entries, DegreeError> {
+        self.arriving.as_ref().unwrap_or(&self.leaving).as_ref().map_err(Clone::clone)
     }
 
     /// `D⁻¹·A`: every next step is as likely as its weight says.
-    pub fn row_normalized(&self, edges: &Matrix) -> Result<Matrix, MatrixError> {
-        of("D⁻¹", &self.leaving, f32::recip)?.try_multiply(edges)
+    pub fn row_normalized(&self, edges: &Matrix) -> Result<Matrix, StepError> {
+        Ok(of("D⁻¹", self.leaving()?, f32::recip)?.try_multiply(edges)?)
     }
 
     /// `D^-½·A·D^-½`, or `D^-½·A·E^-½` with the degrees E of edges that arrive.
-    pub fn symmetric(&self, edges: &Matrix) -> Result<Matrix, MatrixError> {
+    pub fn symmetric(&self, edges: &Matrix) -> Result<Matrix, StepError> {
         let root: fn(f32) -> f32 = |degree| degree.sqrt().recip();
-        let before = of("D^-½", &self.leaving, root)?;
+        let before = of("D^-½", self.leaving()?, root)?;
         let after = match &self.arriving {
             None => before.clone(),
-            Some(arriving) => of("E^-½", arriving, root)?,
+            Some(_) => of("E^-½", self.arriving()?, root)?,
         };
-        before.try_multiply(edges)?.try_multiply(&after)
+        Ok(before.try_multiply(edges)?.try_multiply(&after)?)
     }
 
     /// The degrees of where walks end, on a diagonal.
-    pub fn of_ends(&self) -> Result<Matrix, MatrixError> {
-        of("D", self.arriving(), |degree| degree)
+    pub fn of_ends(&self) -> Result<Matrix, StepError> {
+        Ok(of("D", self.arriving()?, |degree| degree)?)
     }
 
     /// Their square roots, on a diagonal.
-    pub fn roots_of_ends(&self) -> Result<Matrix, MatrixError> {
-        of("D^½", self.arriving(), f32::sqrt)
+    pub fn roots_of_ends(&self) -> Result<Matrix, StepError> {
+        Ok(of("D^½", self.arriving()?, f32::sqrt)?)
     }
 }
 
@@ -103,5 +151,38 @@ mod tests {
             let sums: Vec<f32> = whole[0].chunks(6).map(|row| row.iter().sum()).collect();
             assert!(sums[..5].iter().all(|sum| (sum - 1.0).abs() < 1e-6) && sums[5] == 0.0, "{sums:?}");
         }
+    }
+
+    /// Catches a row that is divided by infinity, and a step refused for degrees that it does not
+    /// divide by.
+    #[test]
+    fn a_degree_that_overflows_is_refused_where_it_is_divided_by() {
+        let spokes = 59;
+        let list = |directed| EdgeList {
+            nodes: 1 + spokes,
+            edges: (1..=spokes as u32).map(|node| (node, 0)).collect(),
+            weights: Some(vec![1e37; spokes]),
+            directed,
+        };
+        let expected =
+            |error: &DegreeError| (error.row, &error.name) == (0, &None) && (error.sum / 5.9e38 - 1.0).abs() < 1e-6;
+        for directed in [false, true] {
+            let graph = Graph::from_edges(&list(directed), Import::default()).unwrap();
+            let edges = Matrix::sparse("A", graph.adjacency.clone());
+            let degrees = Degrees::new(&graph, 0.0);
+            let refused =
+                |step: Result<Matrix, StepError>| matches!(step, Err(StepError::Degree(error)) if expected(&error));
+            assert!(
+                refused(degrees.symmetric(&edges)) && refused(degrees.of_ends()) && refused(degrees.roots_of_ends())
+            );
+            // The edges of a hub that none leaves are divided by the degrees of the other nodes.
+            assert_eq!(refused(degrees.row_normalized(&edges)), !directed);
+            assert_eq!(degrees.row_normalized(&edges).is_ok(), directed);
+        }
+        let error =
+            Degrees::new(&Graph::from_edges(&list(false), Import::default()).unwrap(), 0.0).leaving().unwrap_err();
+        let said = error.to_string();
+        assert!(said.starts_with("the weights of the edges of the node of row 0 add up to 5.9000e38, and "), "{said}");
+        assert!(said.ends_with("up to 3.4028e38: multiply all weights by a smaller number"), "{said}");
     }
 }

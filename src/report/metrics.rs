@@ -192,26 +192,36 @@ impl Stage {
     /// Why there are fewer triplets than asked for, if there are. A classifier leaves small singular values out on purpose, and
     /// components are at most as many as features.
     fn missing_triplets(&self, found: &Decomposition) -> Option<String> {
-        let asked =
-            found.rank_asked.filter(|&asked| found.rank < asked && [EMBEDDING, UPDATE].contains(&&*self.name))?;
+        if ![EMBEDDING, UPDATE].contains(&&*self.name) {
+            return None;
+        }
+        let (RankShortfall { rank, rank_asked }, whose) = match found.other_seed {
+            Some(other) => (other, " with another seed"),
+            None => (found.rank_shortfall()?, ""),
+        };
         let why = match found.missed_tolerance() {
             None => "the remaining singular values are below the rounding error of 32-bit arithmetic",
             Some(_) => {
                 "the remaining singular values did not converge, or are below the rounding error of 32-bit arithmetic"
             }
         };
-        Some(format!("found {} of {asked} singular triplets: {why}", found.rank))
+        Some(format!("found {rank} of {rank_asked} singular triplets{whose}: {why}"))
     }
 }
 
 /// What a decomposition came to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Decomposition {
-    /// How many singular triplets were kept: the columns of the vectors.
+    /// How many singular triplets were kept: the columns of the vectors. Of several runs, those of
+    /// the first, whose vectors are saved.
     pub rank: usize,
     /// How many were asked for, where that was a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank_asked: Option<usize>,
+    /// Of several runs: the smallest rank that is below what was asked for, where it is below
+    /// `rank` too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_seed: Option<RankShortfall>,
     /// How many columns the matrix was multiplied by, or what comes to as much work.
     pub operator_columns: usize,
     /// The worst residual of a triplet relative to its own σ; `None` when no triplet was kept.
@@ -235,6 +245,15 @@ pub struct Decomposition {
     pub energy: Option<f64>,
 }
 
+/// Fewer singular triplets than were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankShortfall {
+    /// How many were found.
+    pub rank: usize,
+    /// How many were asked for.
+    pub rank_asked: usize,
+}
+
 fn checked<S: Serializer>(check: &Option<CompletenessCheck>, serializer: S) -> Result<S::Ok, S::Error> {
     match check {
         Some(check) => check.serialize(serializer),
@@ -252,6 +271,7 @@ impl Decomposition {
         Self {
             rank,
             rank_asked: None,
+            other_seed: None,
             operator_columns,
             max_relative_residual: worst_residual(relative_residuals),
             tolerance: None,
@@ -267,6 +287,12 @@ impl Decomposition {
     pub fn asked(self, options: &svd::Options) -> Self {
         let rank_asked = (options.keep == Keep::All).then_some(options.rank);
         Self { rank_asked, tolerance: options.tolerance, ..self }.judged()
+    }
+
+    /// How many triplets were found of how many, if fewer than asked for.
+    fn rank_shortfall(&self) -> Option<RankShortfall> {
+        let rank_asked = self.rank_asked.filter(|&asked| self.rank < asked)?;
+        Some(RankShortfall { rank: self.rank, rank_asked })
     }
 
     /// The same, with the tolerance compared with the worst residual.
@@ -390,8 +416,9 @@ fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTreeM
 }
 
 /// The stages of several runs as one: figures and times are means, spreads are standard deviations,
-/// residuals are the worst, the rank is the smallest, the completeness check is the weakest, and
-/// everything else that of the first run.
+/// residuals are the worst, the completeness check is the weakest, and everything else is that of
+/// the first run, whose vectors are saved. A smaller rank of another run that misses triplets
+/// stands beside it.
 pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
     let count = runs.len() as f64;
     if runs.len() < 2 {
@@ -415,10 +442,9 @@ pub fn merge(mut runs: Vec<Vec<Stage>>) -> Vec<Stage> {
             valid_spread,
             test_spread,
             decomposition: first.decomposition.map(|one| {
-                let least = found.iter().min_by_key(|one| one.rank).unwrap_or(&one);
+                let short = found.iter().filter_map(Decomposition::rank_shortfall).min_by_key(|short| short.rank);
                 let worst = Decomposition {
-                    rank: least.rank,
-                    rank_asked: least.rank_asked,
+                    other_seed: short.filter(|short| short.rank < one.rank),
                     completeness: weakest(&found),
                     max_relative_residual: worst(|one| one.max_relative_residual),
                     normal_residual: worst(|one| one.normal_residual),
@@ -544,23 +570,32 @@ mod tests {
         assert_eq!(merged[0].decomposition.unwrap().is_tolerance_met, Some(false));
     }
 
-    /// Catches a later seed that found fewer triplets, or checked less, and is not reported.
+    /// Catches a rank that is not the number of columns of the saved vectors, and a later seed that
+    /// found fewer triplets, or checked less, and is not reported.
     #[test]
-    fn of_several_runs_the_smallest_rank_and_the_weakest_check_count() {
-        let asked = svd::Options::of_rank(8);
-        let run = |rank, check: Option<(f64, f64)>| {
+    fn of_several_runs_the_rank_is_that_of_the_first_and_the_weakest_check_counts() {
+        let run = |rank, asked, check: Option<(f64, f64)>| {
             let completeness = check.map(|(gap, failure_probability)| CompletenessCheck { gap, failure_probability });
-            let found = Decomposition { completeness, ..Decomposition::new(rank, &[0.01], 0, 0).asked(&asked) };
-            vec![Stage { decomposition: Some(found), ..Stage::new(EMBEDDING, 1.0) }]
+            let found = Decomposition::new(rank, &[0.01], 0, 0).asked(&svd::Options::of_rank(asked));
+            vec![Stage { decomposition: Some(Decomposition { completeness, ..found }), ..Stage::new(EMBEDDING, 1.0) }]
         };
         let merged = |runs| merge(runs).remove(0);
-        let few = merged(vec![run(8, Some((0.1, 1e-6))), run(5, Some((0.0, 1e-3))), run(6, Some((0.2, 1e-9)))]);
+        let few =
+            merged(vec![run(8, 8, Some((0.1, 1e-6))), run(5, 8, Some((0.0, 1e-3))), run(6, 8, Some((0.2, 1e-9)))]);
         let found = few.decomposition.unwrap();
-        assert_eq!((found.rank, found.rank_asked), (5, Some(8)));
+        assert_eq!((found.rank, found.rank_asked), (8, Some(8)));
         assert_eq!(found.completeness, Some(CompletenessCheck { gap: 0.2, failure_probability: 1e-3 }));
-        assert!(few.shortfalls()[0].starts_with("embedding: found 5 of 8 singular triplets: "));
-        let unchecked = merged(vec![run(8, Some((0.1, 1e-6))), run(8, None)]);
+        let said = few.shortfalls();
+        assert!(said[0].starts_with("embedding: found 5 of 8 singular triplets with another seed: "), "{said:?}");
+        assert_eq!(serde_json::from_value::<Stage>(serde_json::to_value(&few).unwrap()).unwrap().shortfalls(), said);
+        let unchecked = merged(vec![run(8, 8, Some((0.1, 1e-6))), run(8, 8, None)]);
         assert_eq!(unchecked.decomposition.unwrap().completeness, None);
+        // Where the rank is chosen, each seed asks for its own and none falls short.
+        let chosen = merged(vec![run(32, 32, None), run(4, 4, None), run(16, 16, None)]);
+        assert_eq!((chosen.decomposition.unwrap().rank, chosen.shortfalls()), (32, vec![]));
+        // The first run itself may be the one with the fewest triplets.
+        let first = merged(vec![run(5, 8, None), run(8, 8, None)]).shortfalls();
+        assert!(first[0].starts_with("embedding: found 5 of 8 singular triplets: "), "{first:?}");
     }
 
     #[test]

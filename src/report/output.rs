@@ -192,6 +192,14 @@ impl Folder {
         Ok(Self { path: path.to_owned(), _lock: None })
     }
 
+    /// A folder that is there, for a file made of results in it. Where it is one of results, no run
+    /// may write there meanwhile: the file would be of the results before.
+    pub fn hold(path: &Path) -> Result<Self, OutputError> {
+        let is_of_results = path.join(METRICS).is_file() || FolderLock::is_there(path);
+        let lock = if is_of_results { FolderLock::take(path)?.map(Arc::new) } else { None };
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -307,12 +315,17 @@ impl Folder {
     }
 }
 
+/// The folder that a file is in.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Writes one file, whole or not at all, whatever its name.
 pub fn write_text(path: &Path, text: &str) -> Result<(), OutputError> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|_| !path.is_dir()) else {
         return Err(OutputError::Occupied { path: path.to_owned() });
     };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     fs::create_dir_all(folder).map_err(|source| OutputError::Folder { path: folder.to_owned(), source })?;
     let folder = Folder { path: folder.to_owned(), _lock: None };
     folder.stage(name, |file| file.write_all(text.as_bytes()))?.place()?;

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,11 +20,13 @@ use tokio::time::{sleep, timeout};
 use super::answer::Answer;
 use super::api::{self, Question};
 use super::counters::Endpoint;
-use super::worded::Worded;
+use super::worded::{Worded, long_head, no_question};
 use super::{Limits, State};
 
 /// Bytes of the lines before a body.
 pub(super) const HEAD_BYTES: usize = 32 << 10;
+/// What a client says first that speaks HTTP/2.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A connection is used for so many times the time of a question at most; then the client may come again.
 const QUESTIONS_A_CONNECTION: u32 = 60;
 /// After an error of the system, such as too many open files, nobody is let in for so long.
@@ -80,20 +82,37 @@ async fn attend(state: &Arc<State>, client: TcpStream, limits: Limits, guarded: 
     // Answers are short, and somebody waits for them.
     let _ = client.set_nodelay(true);
     let answer = |request| async move { Ok::<_, Infallible>(respond(state, request, limits, guarded).await) };
-    let connection = http1::Builder::new()
+    let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.timeout)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(Worded::new(TokioIo::new(client)), service_fn(answer));
-    let mut connection = pin!(connection);
-    tokio::select! {
+    let ended = tokio::select! {
         // What a client does wrong it hears as far as it listens.
-        _ = connection.as_mut() => return,
-        _ = stop.wait_for(|&stop| stop) => {}
-        () = sleep(limits.timeout * QUESTIONS_A_CONNECTION) => {}
+        ended = &mut connection => Some(ended),
+        _ = stop.wait_for(|&stop| stop) => None,
+        () = sleep(limits.timeout * QUESTIONS_A_CONNECTION) => None,
+    };
+    match ended {
+        None => {
+            Pin::new(&mut connection).graceful_shutdown();
+            let _ = timeout(3 * limits.timeout, connection).await;
+        }
+        // hyper says nothing to a client that speaks HTTP/2.
+        Some(Err(error)) if error.is_parse() => {
+            let parts = connection.into_parts();
+            if parts.read_buf.starts_with(PREFACE) {
+                let client = parts.io.into_client().into_inner();
+                let answer = no_question(StatusCode::BAD_REQUEST).into_last_bytes();
+                let _ = timeout(limits.timeout, async {
+                    client.writable().await?;
+                    client.try_write(&answer)
+                })
+                .await;
+            }
+        }
+        Some(_) => {}
     }
-    connection.as_mut().graceful_shutdown();
-    let _ = timeout(3 * limits.timeout, connection).await;
 }
 
 /// Answers a question, and counts it.
@@ -105,7 +124,9 @@ async fn respond(
 ) -> Response<Full<Bytes>> {
     let start = Instant::now();
     let endpoint = Endpoint::of(request.uri().path());
-    let answer = if guarded && !is_local(&request) {
+    let answer = if head_bytes(&request) > HEAD_BYTES {
+        Answer::error(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, long_head())
+    } else if guarded && !is_local(&request) {
         let why = "this server is for this machine alone: call it by its address or as localhost";
         Answer::error(StatusCode::FORBIDDEN, why)
     } else {
@@ -113,6 +134,15 @@ async fn respond(
     };
     state.counters.add(endpoint, answer.status, start.elapsed());
     answer.into_response()
+}
+
+/// Bytes of the lines before a body, without blanks around values. hyper refuses longer ones than
+/// it has room for, but its last read may bring as much again.
+fn head_bytes<B>(request: &Request<B>) -> usize {
+    const BETWEEN: usize = ": \r\n".len();
+    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + BETWEEN);
+    let line = [request.method().as_str().len(), request.uri().to_string().len(), "  HTTP/1.1\r\n".len()];
+    line.into_iter().chain(headers).sum::<usize>() + "\r\n".len()
 }
 
 /// Whether a client called this machine by an address or as localhost. A page from elsewhere that lets its own name lead here

@@ -27,6 +27,21 @@ impl<I> Worded<I> {
     pub(super) fn new(client: I) -> Self {
         Self { client, instead: None }
     }
+
+    /// The client, to whom all is sent that the library had to say.
+    pub(super) fn into_client(self) -> I {
+        self.client
+    }
+}
+
+/// Why the lines before a body are too much to read.
+pub(super) fn long_head() -> String {
+    format!("the lines before the body are longer than {HEAD_BYTES} bytes, or more than {HEADERS} headers")
+}
+
+/// The answer to what is no question in HTTP/1.1.
+pub(super) fn no_question(status: StatusCode) -> Answer {
+    Answer::error(status, "this is no question in HTTP/1.1: check the method, the path, the version and the headers")
 }
 
 impl<I: Read + Unpin> Read for Worded<I> {
@@ -91,13 +106,10 @@ fn worded(bytes: &[u8]) -> Option<Vec<u8>> {
     if !status.is_client_error() || head.contains("\r\ncontent-type:") {
         return None;
     }
-    let why = match status {
-        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => {
-            format!("the lines before the body are longer than {HEAD_BYTES} bytes, or more than {HEADERS} headers")
-        }
-        _ => "this is no question in HTTP/1.1: check the method, the path, the version and the headers".to_owned(),
+    let answer = match status {
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => Answer::error(status, long_head()),
+        _ => no_question(status),
     };
-    let answer = Answer::error(status, why);
     Some([&bytes[..start], &answer.into_last_bytes()].concat())
 }
 

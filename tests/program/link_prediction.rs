@@ -143,6 +143,31 @@ fn all_stages_run_on_a_graph_of_ones_own_too() {
     assert!(metrics["stages"][0]["ranks_tried"]["4"].is_number());
 }
 
+/// Catches a rank that is not that of the saved vectors, where each seed chooses its own.
+#[test]
+fn the_rank_of_several_seeds_is_the_number_of_columns_of_the_files() {
+    let own = folder();
+    fs::write(own.path().join("edges.txt"), named_edges()).unwrap();
+    for seed in ["1", "2", "3", "4"] {
+        let settings = [
+            "--config=links",
+            "--json",
+            "--out=results",
+            "--set=embedding.rank=best",
+            "--set=embedding.ranks=[2, 4, 8, 16, 32]",
+            "--set=seeds=3",
+            "--seed",
+            seed,
+        ];
+        let output = support::run(own.path(), &settings);
+        assert_done(&output);
+        let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let left = fs::read(own.path().join("results/left.npy")).unwrap();
+        let shape = npyz::NpyFile::new(std::io::Cursor::new(left)).unwrap().shape().to_vec();
+        assert_eq!(metrics["stages"][0]["rank"], shape[1], "seed {seed}");
+    }
+}
+
 #[test]
 fn bad_files_are_refused_with_their_place_and_leave_nothing_behind() {
     let own = folder();
@@ -167,6 +192,32 @@ fn bad_files_are_refused_with_their_place_and_leave_nothing_behind() {
     write(b"0 1\n1 2\n0 2\n");
     let output = support::run(own.path(), &["--config=links", "--out=results", "--set=embedding.rank=9"]);
     assert_refused(&output, 2, &["rank 9", "at most 3"]);
+}
+
+/// Catches degrees that overflow and make rows of zeros, whichever way they are divided by.
+#[test]
+fn degrees_that_overflow_are_refused_with_the_node() {
+    let own = folder();
+    let star = |weight: &str| (0..59).map(|leaf| format!("hub\tleaf-{leaf}\t{weight}\n")).collect::<String>();
+    fs::write(own.path().join("edges.txt"), star("1e37")).unwrap();
+    let run = |settings: &[&str]| {
+        let shared = ["--config=links", "--set=embedding.rank=2", "--out=results"];
+        support::run(own.path(), &[&shared[..], settings].concat())
+    };
+    let words = ["edges of node hub add up to ", "e38, and", "multiply all weights by a smaller number"];
+    for matrix in ["T", "S", "Ahat", "Z", "diag(degree)*A"] {
+        assert_refused(&run(&["--matrix", matrix]), 2, &words);
+    }
+    for normalize in ["row", "symmetric"] {
+        for weighted in ["true", "false"] {
+            let normalize = format!("--set=embedding.normalize={normalize}");
+            let weighted = format!("--set=embedding.degree_weighted={weighted}");
+            let settings = [&normalize[..], &weighted];
+            assert_refused(&run(&settings), 3, &words);
+        }
+    }
+    fs::write(own.path().join("edges.txt"), star("1e36")).unwrap();
+    assert_done(&run(&["--matrix=S"]));
 }
 
 #[test]

@@ -258,6 +258,15 @@ fn a_second_run_into_the_folder_of_a_running_one_is_refused() {
         let process = format!("process {}", first.0.id());
         assert_refused(&small(folder.path(), &[out, "--quiet"]), 1, &["another run", &process, "--out"]);
     }
+    // What is made of results may not end up beside those of the run.
+    let process = format!("process {}", first.0.id());
+    let page = |arguments: &[&str]| run(folder.path(), &[&["report", "results"], arguments].concat());
+    let vectors = |out| run(folder.path(), &["export", "--model=results", "--format=csv", out]);
+    for output in [page(&[]), page(&["--out=link/mine.html"]), vectors("--out=results/vectors.csv")] {
+        assert_refused(&output, 1, &["another run", &process, "--out"]);
+    }
+    assert_done(&page(&["--out=page.html"]));
+    assert_done(&vectors("--out=vectors.csv"));
     assert!(first.0.try_wait().unwrap().is_none(), "the first run goes on");
     drop(first);
     assert!(result_files(&folder.path().join("results")) == before);

@@ -1,14 +1,17 @@
 //! The file of hosts: one address a line.
 
-use std::fs;
 use std::path::Path;
 
 use super::{ClusterError, Hosts};
+use crate::dataset::format::read_short_text;
+
+/// The most bytes of a file of hosts: some ten thousand addresses with comments.
+const LONGEST: usize = 1 << 20;
 
 /// Reads the file of hosts, of which this process is one.
 pub(super) fn read(path: &Path, process: usize) -> Result<Hosts, ClusterError> {
     let unreadable = |source| ClusterError::Unreadable { path: path.to_owned(), source };
-    let addresses = parse(&fs::read_to_string(path).map_err(unreadable)?, path)?;
+    let addresses = parse(&read_short_text(path, LONGEST).map_err(unreadable)?, path)?;
     match addresses.len() {
         count if process >= count => Err(ClusterError::NoSuchProcess { process, count, path: path.to_owned() }),
         _ => Ok(Hosts { addresses, process }),
@@ -45,12 +48,25 @@ fn is_host(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use super::*;
 
     #[test]
     fn comments_and_empty_lines_are_left_out() {
         let text = "# two of them\n\na:1 # the first\n  [fd00::7]:2\n";
         assert_eq!(parse(text, Path::new("hosts")).unwrap(), ["a:1", "[fd00::7]:2"]);
+    }
+
+    /// Catches a file that is read to an end that it does not have.
+    #[cfg(unix)]
+    #[test]
+    fn a_device_without_an_end_is_refused() {
+        let error = read(Path::new("/dev/zero"), 0).unwrap_err();
+        assert!(
+            matches!(&error, ClusterError::Unreadable { source, .. } if source.kind() == ErrorKind::FileTooLarge),
+            "{error:?}"
+        );
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Where the secret of a cluster is.
 
-use std::fs;
 use std::path::Path;
 
 use super::ClusterError;
+use crate::dataset::format::read_short;
 use crate::engine::mesh::Secret;
 
 /// The variable of the environment that holds the secret.
 pub const VARIABLE: &str = "ISVD_CLUSTER_SECRET";
+
+/// The most bytes of a secret: what is longer is another file.
+const LONGEST: usize = 1 << 16;
 
 /// The secret of the file, or else of the environment, if there is one.
 pub(super) fn find(file: Option<&Path>, variable: Option<String>) -> Result<Option<Secret>, ClusterError> {
@@ -17,7 +20,7 @@ pub(super) fn find(file: Option<&Path>, variable: Option<String>) -> Result<Opti
             if is_open(path).map_err(unreadable)? {
                 return Err(ClusterError::OpenSecret { path: path.to_owned() });
             }
-            (path.display().to_string(), fs::read(path).map_err(unreadable)?)
+            (path.display().to_string(), read_short(path, LONGEST).map_err(unreadable)?)
         }
         (None, Some(text)) => (VARIABLE.to_owned(), text.into_bytes()),
         (None, None) => return Ok(None),
@@ -30,7 +33,7 @@ pub(super) fn find(file: Option<&Path>, variable: Option<String>) -> Result<Opti
 #[cfg(unix)]
 pub(super) fn is_open(path: &Path) -> std::io::Result<bool> {
     use std::os::unix::fs::PermissionsExt;
-    Ok(fs::metadata(path)?.permissions().mode() & 0o007 != 0)
+    Ok(std::fs::metadata(path)?.permissions().mode() & 0o007 != 0)
 }
 
 #[cfg(not(unix))]
@@ -40,6 +43,8 @@ pub(super) fn is_open(_: &Path) -> std::io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -54,6 +59,15 @@ mod tests {
         assert_eq!(find(None, Some("two".to_owned())).unwrap(), Secret::new("two"));
         assert!(matches!(find(None, Some(String::new())), Err(ClusterError::EmptySecret { .. })));
         assert_eq!(find(None, None).unwrap(), None);
+    }
+
+    #[test]
+    fn a_file_too_long_for_a_secret_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (length, is_read) in [(LONGEST, true), (LONGEST + 1, false)] {
+            fs::write(file.path(), "s".repeat(length)).unwrap();
+            assert_eq!(find(Some(file.path()), None).is_ok(), is_read, "{length} bytes");
+        }
     }
 
     #[cfg(unix)]

@@ -1,13 +1,16 @@
 //! The files for TLS between processes.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::ClusterError;
 use super::secret::is_open;
+use crate::dataset::format::read_short;
 use crate::engine::mesh::{Tls, TlsError};
+
+/// The most bytes of a PEM file: a bundle of all public authorities has a quarter of that.
+const LONGEST: usize = 1 << 20;
 
 /// The files for TLS: all of them, or none.
 #[derive(Debug, Clone, Args)]
@@ -31,8 +34,9 @@ impl TlsArguments {
         let (Some(certificate), Some(key), Some(authority)) = (&self.tls_cert, &self.tls_key, &self.tls_ca) else {
             return Ok(None);
         };
-        let read =
-            |path: &Path| fs::read(path).map_err(|source| ClusterError::Unreadable { path: path.into(), source });
+        let read = |path: &Path| {
+            read_short(path, LONGEST).map_err(|source| ClusterError::Unreadable { path: path.into(), source })
+        };
         let pem = [read(certificate)?, read(key)?, read(authority)?];
         if is_open(key).map_err(|source| ClusterError::Unreadable { path: key.clone(), source })? {
             return Err(ClusterError::OpenSecret { path: key.clone() });
@@ -45,5 +49,27 @@ impl TlsArguments {
             };
             ClusterError::Tls { option, path: path.clone(), source }
         })
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    /// Catches a file that is read to an end that it does not have, in the place of any of the
+    /// three.
+    #[test]
+    fn a_device_without_an_end_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for place in 0..3 {
+            let mut paths = [(); 3].map(|()| Some(file.path().to_owned()));
+            paths[place] = Some("/dev/zero".into());
+            let [tls_cert, tls_key, tls_ca] = paths;
+            let error = TlsArguments { tls_cert, tls_key, tls_ca }.read().unwrap_err();
+            let ClusterError::Unreadable { path, source } = error else { panic!("{error:?}") };
+            assert_eq!((path, source.kind()), ("/dev/zero".into(), ErrorKind::FileTooLarge));
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::input::Input;
 use super::rows::{self, Piece};
-use super::{EdgeOptions, FormatError, Remark, matrix_market, npy, npz, text};
+use super::{EdgeOptions, FormatError, Remark, Weights, matrix_market, npy, npz, text};
 use crate::dataset::budget::Taken;
 use crate::dataset::{EdgeList, Ids};
 
@@ -60,7 +60,8 @@ fn edges_of(input: Input, options: &EdgeOptions) -> Result<ReadEdges, FormatErro
         Format::MatrixMarket => matrix_market::read_edges(input, options),
         Format::NumpyPairs => {
             let path = &input.path().to_owned();
-            let (pairs, _taken) = npy::read_pairs(input)?;
+            let (pairs, _taken, is_across) = npy::read_pairs_either_way(input)?;
+            let remark = is_across.then_some(Remark::PairsInColumns { pairs: pairs.len() });
             if pairs.len() == 0 {
                 return Err(FormatError::Empty { path: path.to_owned(), expected: "pairs of ids" });
             }
@@ -68,7 +69,13 @@ fn edges_of(input: Input, options: &EdgeOptions) -> Result<ReadEdges, FormatErro
             let (edges, ids) = rows::number(vec![pairs], &[whole], options, path)?;
             let directed = options.directed.unwrap_or(false);
             let edges = EdgeList { nodes: ids.len(), edges, weights: None, directed };
-            Ok(ReadEdges { edges, ids, format: Format::NumpyPairs, header: false, remarks: vec![] })
+            Ok(ReadEdges {
+                edges,
+                ids,
+                format: Format::NumpyPairs,
+                header: false,
+                remarks: remark.into_iter().collect(),
+            })
         }
     }
 }
@@ -134,7 +141,7 @@ pub fn read_pairs(
         }
         Format::ScipySparse | Format::MatrixMarket => {
             // Entries are pairs as they are stored, whatever their values.
-            let options = EdgeOptions { directed: Some(true), signed: true, ..*options };
+            let options = EdgeOptions { directed: Some(true), signed: true, weights: Weights::Ignore, ..*options };
             let matrix = edges_of(input, &options)?;
             room(matrix.edges.edges.len())?;
             for (entry, &(from, to)) in matrix.edges.edges.iter().enumerate() {

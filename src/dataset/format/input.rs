@@ -242,11 +242,17 @@ pub(crate) fn read_up_to(
 
 /// Reads a text that a person wrote, such as a config: what is longer than `most` bytes is none, and may never end.
 pub(crate) fn read_short_text(path: &Path, most: usize) -> io::Result<String> {
+    let bytes = read_short(path, most)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+}
+
+/// Reads a file of at most `most` bytes.
+pub(crate) fn read_short(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![];
     File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > most {
         let message = format!("it has more than {most} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
-    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+    Ok(bytes)
 }

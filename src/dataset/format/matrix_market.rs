@@ -2,7 +2,7 @@
 
 use super::error::{Fault, FormatError, NOT_NEGATIVE, SIGNED, excerpt};
 use super::input::Input;
-use super::symmetry::edges_of;
+use super::symmetry::{edges_of, weights_of};
 use super::text::{Block, Blocks, lines, parse_number, trim};
 use super::{EdgeOptions, Format, ReadEdges};
 use crate::dataset::budget::{Budget, OverBudget, Taken};
@@ -72,6 +72,7 @@ pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdge
         return Err(end(format!("the end after {seen} entries"), format!("{entries} as the size line says")));
     }
     taken.into_iter().for_each(Taken::keep);
+    let values = weights_of(path, values, options)?;
     let mut remarks = vec![];
     let edges = match symmetry {
         Symmetry::General | Symmetry::Skew => {

@@ -33,7 +33,7 @@ pub use asymproj::read_asymproj;
 pub use detect::{Format, ReadEdges, ReadPairs, UnknownIds, read_edges, read_pairs};
 pub use error::FormatError;
 pub(in crate::dataset) use error::{Fault, excerpt};
-pub(crate) use input::read_short_text;
+pub(crate) use input::{read_short, read_short_text};
 pub use nodes::{Features, Labels, read_features, read_labels, read_nodes};
 pub use npy::read_npy;
 pub use npz::{Npz, read_sparse_features};

@@ -65,7 +65,12 @@ fn unreadable(path: &Path, offset: u64, source: io::Error) -> FormatError {
 }
 
 /// Reads pairs of ids, without holding the array beside them when the two of a pair are neighbours.
-pub(crate) fn read_pairs(mut input: Input) -> Result<(Pairs, Taken), FormatError> {
+pub(crate) fn read_pairs(input: Input) -> Result<(Pairs, Taken), FormatError> {
+    read_pairs_either_way(input).map(|(pairs, taken, _)| (pairs, taken))
+}
+
+/// The same, and whether each column was taken for a pair.
+pub(crate) fn read_pairs_either_way(mut input: Input) -> Result<(Pairs, Taken, bool), FormatError> {
     const PAIRS: usize = 1 << 16;
     let path = &input.path().to_owned();
     let budget = input.budget().clone();
@@ -75,7 +80,7 @@ pub(crate) fn read_pairs(mut input: Input) -> Result<(Pairs, Taken), FormatError
     if across != header.fortran || !header.element.is_whole() {
         let array = header.array(&mut input, path)?;
         finish(input)?;
-        return array.pairs();
+        return array.pairs().map(|(pairs, taken)| (pairs, taken, across));
     }
     let size = header.element.size;
     let (mut pairs, mut taken) = (Pairs::default(), Taken::default());
@@ -103,7 +108,7 @@ pub(crate) fn read_pairs(mut input: Input) -> Result<(Pairs, Taken), FormatError
         done += wanted / (2 * size);
     }
     finish(input)?;
-    Ok((pairs, taken))
+    Ok((pairs, taken, across))
 }
 
 struct Header {

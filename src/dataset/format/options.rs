@@ -17,7 +17,7 @@ pub enum IdKind {
     Rows,
 }
 
-/// What becomes of columns after the second.
+/// What becomes of columns after the second, or of the values of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Weights {
@@ -49,7 +49,7 @@ pub struct EdgeOptions {
     pub ids: IdKind,
     /// How many nodes there are when ids are [`IdKind::Rows`]; by default one more than the largest.
     pub nodes: Option<usize>,
-    /// What becomes of columns after the second of a text.
+    /// What becomes of columns after the second of a text, and of the values of a matrix.
     pub weights: Weights,
     /// Whether weights may be negative. Walks along such edges mean nothing; a matrix of the user's
     /// own may have a use for them.

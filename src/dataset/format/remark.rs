@@ -24,6 +24,11 @@ pub enum Remark {
     ThirdColumnIsWeight,
     /// A matrix that is stored in full is symmetric, so its edges have no direction.
     Symmetric,
+    /// An array of two rows has a pair in each column.
+    PairsInColumns {
+        /// How many pairs.
+        pairs: usize,
+    },
     /// A matrix that is stored in full is not symmetric, so its edges have a direction.
     NotSymmetric,
 }
@@ -47,6 +52,12 @@ impl fmt::Display for Remark {
             }
             Self::ThirdColumnIsWeight => f.write_str("the third column is the weight (data.weights)"),
             Self::Symmetric => f.write_str("the matrix is symmetric: edges have no direction (data.directed)"),
+            Self::PairsInColumns { pairs } => {
+                write!(
+                    f,
+                    "the array of shape (2, {pairs}) has an edge in each column (transpose it if its rows are edges)"
+                )
+            }
             Self::NotSymmetric => f.write_str("the matrix is not symmetric: edges have a direction (data.directed)"),
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::array::Array;
 use super::error::{NOT_NEGATIVE, SIGNED};
-use super::symmetry::edges_of;
+use super::symmetry::{edges_of, weights_of};
 use super::{EdgeOptions, Format, FormatError, ReadEdges};
 use crate::dataset::budget::{Budget, OverBudget, bytes_of};
 use crate::dataset::{Ids, SparseFeatures};
@@ -107,7 +107,8 @@ impl Entries {
             return Err(FormatError::content(&self.path, found, NOT_NEGATIVE, SIGNED));
         }
         let mut remarks = vec![];
-        let edges = edges_of(self.rows, self.places, self.values, options, &mut remarks);
+        let values = weights_of(&self.path, self.values, options)?;
+        let edges = edges_of(self.rows, self.places, values, options, &mut remarks);
         let edges = edges.map_err(|over| over.reading(&self.path))?;
         Ok(ReadEdges { edges, ids: Ids::counted(0, self.rows), format, header: false, remarks })
     }

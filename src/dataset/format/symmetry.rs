@@ -1,6 +1,9 @@
 //! Whether a matrix that is stored in full is that of an undirected graph.
 
-use super::{EdgeOptions, Remark};
+use std::path::Path;
+
+use super::text::times;
+use super::{EdgeOptions, FormatError, Remark, Weights};
 use crate::dataset::EdgeList;
 use crate::dataset::budget::{Budget, OverBudget};
 
@@ -35,6 +38,25 @@ pub(super) fn edges_of(
         remarks.extend(options.directed.is_none().then_some(remark));
     }
     Ok(EdgeList { nodes, edges: places, weights, directed })
+}
+
+/// The values of a matrix as weights. Values that are times by their size are refused, as in the
+/// third column of a text, unless it is stated what they are.
+pub(super) fn weights_of(path: &Path, mut values: Vec<f32>, options: &EdgeOptions) -> Result<Vec<f32>, FormatError> {
+    match options.weights {
+        Weights::Third => {}
+        // A stored zero is no entry all the same.
+        Weights::Ignore => values.iter_mut().filter(|value| **value != 0.0).for_each(|value| *value = 1.0),
+        Weights::Auto => {
+            if let Some(times) = times(&values) {
+                let found =
+                    format!("{times} of {} values that are times by their size, such as {}", values.len(), values[0]);
+                let remedy = "ignore values (weights = \"ignore\"), or say that they are weights (weights = \"third\")";
+                return Err(FormatError::content(path, found, "weights", remedy));
+            }
+        }
+    }
+    Ok(values)
 }
 
 /// Whether the value at (i, j) is that at (j, i), everywhere; values at the same place add up.

@@ -44,6 +44,9 @@ pub struct Keeper {
     rhythm: Rhythm,
     /// Where the first worker is.
     store: Option<Mutex<Store>>,
+    /// Checkpoints of an earlier run, where this one makes none: they give way to its results on a
+    /// full disk.
+    earlier: Option<Mutex<Store>>,
     interrupt: Interrupt,
     clock: Mutex<Clock>,
     /// How many pieces of work there were.
@@ -73,11 +76,15 @@ impl Keeper {
         tell: impl Fn(Notice) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, CheckpointError> {
         let is_used = rhythm.every.is_some() || rhythm.resume;
-        let open = |folder: &Path| Store::open(folder, run, rhythm.resume, &tell).map(Mutex::new);
-        let store = folder.filter(|_| is_used).map(open).transpose()?;
+        let (store, earlier) = match folder {
+            Some(folder) if is_used => (Some(Store::open(folder, run, rhythm.resume, &tell)?), None),
+            Some(folder) => (None, Store::open(folder, run, false, &|_| ()).ok()),
+            None => (None, None),
+        };
         Ok(Arc::new(Self {
             rhythm,
-            store,
+            store: store.map(Mutex::new),
+            earlier: earlier.map(Mutex::new),
             interrupt,
             clock: Mutex::new(Clock { last: Instant::now(), iterations: 0, took: Duration::ZERO }),
             works: AtomicUsize::new(0),
@@ -102,7 +109,8 @@ impl Keeper {
     /// Makes room on a full disk for what is `needed`: without older checkpoints at first, and then without the newest,
     /// if the results fit in its place. Says whether there is more room now.
     pub fn make_room(&self, needed: Space) -> bool {
-        let Some(mut store) = self.store() else { return false };
+        let Some(store) = self.store.as_ref().or(self.earlier.as_ref()) else { return false };
+        let mut store = locked(store);
         if store.drop_older() {
             return true;
         }
@@ -143,8 +151,7 @@ impl Keeper {
 
     /// The checkpoints, where they are and if they are wanted.
     pub(super) fn store(&self) -> Option<MutexGuard<'_, Store>> {
-        // A store is whole between any two of its steps.
-        Some(self.store.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+        self.store.as_ref().map(locked)
     }
 
     /// Whether what is found is written down at all.
@@ -194,6 +201,11 @@ impl Keeper {
     fn clock(&self) -> MutexGuard<'_, Clock> {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A store is whole between any two of its steps.
+fn locked(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Debug for Keeper {

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 pub use align::{align, distances};
 
 use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar};
+use super::transition::DegreeError;
 use crate::engine::{Cluster, Ledger, LedgerSize, Watch};
 use crate::graph::Graph;
 use crate::graph::evolve::{Changes, Effect, Operation, Patched, judge};
@@ -129,7 +130,10 @@ impl Follower {
     pub fn check(&self, applied: &Applied, name: impl Fn(u32) -> String) -> Result<(), ModelError> {
         let degree = |row: u32| self.graph.degrees[row as usize];
         match applied.patched.rows.iter().find(|row| !degree(**row).is_finite()) {
-            Some(&row) => Err(ModelError::Degree { node: name(row), degree: degree(row) }),
+            Some(&row) => {
+                let sum = self.graph.adjacency.row_sums()[row as usize];
+                Err(DegreeError { row: row as usize, name: Some(name(row)), sum }.into())
+            }
             None => Ok(()),
         }
     }

@@ -58,10 +58,7 @@ impl FolderLock {
                     HELD.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
                     return Ok(Some(Self { file, path }));
                 }
-                Err(TryLockError::WouldBlock) => {
-                    let process = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
-                    return Err(OutputError::InUse { path: folder.to_owned(), process });
-                }
+                Err(TryLockError::WouldBlock) => return Err(in_use(folder)),
                 Err(TryLockError::Error(error)) if has_no_locks(&error) => {
                     let _ = fs::remove_file(&path);
                     return Ok(None);
@@ -71,6 +68,26 @@ impl FolderLock {
         }
         Err(OutputError::InUse { path: folder.to_owned(), process: None })
     }
+
+    /// Whether a lock of the folder is there, held or left behind.
+    pub(super) fn is_there(folder: &Path) -> bool {
+        folder.join(NAME).is_file()
+    }
+
+    /// Refuses a folder that a run has locked. A shared lock, at once given back, disturbs nobody
+    /// else who asks.
+    pub(super) fn check_free(folder: &Path) -> Result<(), OutputError> {
+        let Ok(file) = File::open(folder.join(NAME)) else { return Ok(()) };
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Err(in_use(folder)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn in_use(folder: &Path) -> OutputError {
+    let process = fs::read_to_string(folder.join(NAME)).ok().and_then(|text| text.trim().parse().ok());
+    OutputError::InUse { path: folder.to_owned(), process }
 }
 
 impl Drop for FolderLock {

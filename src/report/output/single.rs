@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use super::{Folder, OutputError, Staged};
+use super::lock::FolderLock;
+use super::{Folder, OutputError, Staged, folder_of};
 
 /// What a file is written with.
 pub type FileWriter<'a> = BufWriter<&'a File>;
@@ -18,8 +19,9 @@ pub struct SingleFile {
 }
 
 impl SingleFile {
-    /// Makes the folder if need be and tries to write there. Only a file may be replaced: what is no file (a folder, a
-    /// device) stays as it is, and a link is followed.
+    /// Makes the folder if need be and tries to write there. Only a file may be replaced: what is
+    /// no file (a folder, a device) stays as it is, and a link is followed. A folder of results
+    /// that a run writes into is refused.
     pub fn prepare(path: &Path) -> Result<Self, OutputError> {
         let path = match fs::canonicalize(path) {
             Ok(found) if found.is_file() => found,
@@ -27,7 +29,8 @@ impl SingleFile {
             Err(_) => path.to_owned(),
         };
         let Some(name) = path.file_name() else { return Err(OutputError::NoFile { path }) };
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = folder_of(&path);
+        FolderLock::check_free(parent)?;
         Ok(Self { folder: Folder::shared(parent)?, name: name.to_owned() })
     }
 

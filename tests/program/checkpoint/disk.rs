@@ -84,6 +84,22 @@ fn checkpoints_on_a_full_disk_do_not_cost_the_result() {
     }
 }
 
+/// Catches checkpoints of an earlier run that cost the result of one that makes none itself.
+#[test]
+fn checkpoints_of_an_earlier_run_make_room_for_the_result_of_one_without() {
+    let arguments = [&MUCH[..3], &["--checkpoint=off"]].concat();
+    let expected = uninterrupted(&MUCH);
+    let own = folder();
+    let Some(_disk) = mounted(own.path(), "size=3500k") else { return };
+    let pieces = own.path().join("out/checkpoint/pieces");
+    fs::create_dir_all(&pieces).unwrap();
+    fs::write(own.path().join("out/checkpoint/000001.json"), "{}").unwrap();
+    fs::write(pieces.join("0-product-1"), vec![1; 2 << 20]).unwrap();
+    assert_eq!(Run::start(own.path(), 2, &arguments).end_well(), "");
+    assert_same_results(&expected, &results_of(own.path()), "without checkpoints");
+    assert_eq!(checkpoints(own.path()), Vec::<PathBuf>::new());
+}
+
 /// Catches a disk that takes no more files because of checkpoints, where the folder of the new result, a file of it or a
 /// link to it is the first that fails.
 #[test]

@@ -111,8 +111,9 @@ fn what_cannot_be_read_as_a_question_is_answered_in_json() {
     let path = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "x".repeat(100_000));
     let many = "X: y\r\n".repeat(200);
     let many = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{many}\r\n");
-    let cases: [(&[u8], u16, &str); 7] = [
+    let cases: [(&[u8], u16, &str); 8] = [
         (b"hello\r\n\r\n", 400, "HTTP"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", 400, "HTTP/1.1"),
         (b"GET / HTTP/9.9\r\n\r\n", 400, "HTTP"),
         (b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "HTTP"),
         (b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400, "HTTP"),
@@ -130,6 +131,24 @@ fn what_cannot_be_read_as_a_question_is_answered_in_json() {
     // After an answer on the same connection, too.
     let said = server.say(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\nhello\r\n\r\n");
     assert_eq!(said.body.matches("{\"error\"").count(), 1, "{said:?}");
+}
+
+/// Catches a head that is longer than the limit of the message, and passes because it came in one
+/// piece.
+#[test]
+fn the_limit_of_the_lines_before_a_body_is_the_one_that_is_said() {
+    let (_results, server) = quick(10);
+    let head = |bytes: usize, in_path: bool| {
+        let fixed = "GET /api/health? HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: \r\n\r\n".len();
+        let (path, value) = if in_path { (bytes - fixed, 0) } else { (0, bytes - fixed) };
+        let (path, value) = ("x".repeat(path), "x".repeat(value));
+        format!("GET /api/health?{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: {value}\r\n\r\n")
+    };
+    assert_eq!(server.say(head(32_768, false)).status, 200);
+    for (bytes, in_path) in [(32_769, false), (50_000, false), (50_000, true)] {
+        let said = server.say(head(bytes, in_path));
+        server.assert_refused(&said, 431, &["32768 bytes"]);
+    }
 }
 
 #[test]

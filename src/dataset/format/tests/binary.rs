@@ -36,6 +36,22 @@ pub(super) fn i8(numbers: &[i64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
+/// Catches an array whose rows are not its pairs, and that is read without a word.
+#[test]
+fn an_array_of_two_rows_is_read_by_columns_and_that_is_said() {
+    let values: Vec<u8> = [0, 1, 2, 1, 2, 0i32].iter().flat_map(|id| id.to_le_bytes()).collect();
+    for (fortran, shape, remarks) in [
+        (false, "(2, 3)", vec![Remark::PairsInColumns { pairs: 3 }]),
+        (true, "(2, 3)", vec![Remark::PairsInColumns { pairs: 3 }]),
+        (false, "(3, 2)", vec![]),
+    ] {
+        let read = read("p.npy", npy(1, "<i4", fortran, shape, &values), &EdgeOptions::default()).unwrap();
+        assert_eq!(read.remarks, remarks, "{shape}");
+    }
+    let said = Remark::PairsInColumns { pairs: 3 }.to_string();
+    assert_eq!(said, "the array of shape (2, 3) has an edge in each column (transpose it if its rows are edges)");
+}
+
 #[test]
 fn pairs_of_every_type_and_order() {
     let across: Vec<u8> = [7, 9, 20, 9, 20, 7].into_iter().flat_map(u64::to_be_bytes).collect();

@@ -186,6 +186,43 @@ fn what_python_prints_is_no_edge_list() {
     }
 }
 
+#[test]
+fn graphs_of_graphviz_are_no_dicts_of_python() {
+    for text in ["digraph g {\n  a -> b;\n}\n", "graph {\n  a -- b\n}\n", "strict graph g { a -- b }\na b\n"] {
+        refused("g.dot", text, &["line 1", "a graph of Graphviz", "lines of two ids", "nx_pydot"]);
+    }
+    // Nodes may have these names.
+    let read = read("e.txt", "graph theory\ngraph drawing\n", &EdgeOptions::default()).unwrap();
+    assert_eq!(read.ids.iter().collect::<Vec<_>>(), ["graph", "theory", "drawing"]);
+}
+
+/// Catches a line of column names that is called a broken edge, where ids are names and nothing
+/// else tells.
+#[test]
+fn a_header_before_names_and_weights_is_told() {
+    let text = "source,target,weight\nann,bob,0.5\nbob,eve,2\n";
+    refused("e.csv", text, &["line 1", "`weight`", "header = true", "weights = \"ignore\""]);
+    let stated = EdgeOptions { header: Some(true), ..EdgeOptions::default() };
+    assert_eq!(read("e.csv", text, &stated).unwrap().edges.weights, Some(vec![0.5, 2.0]));
+    // A later line is broken, and no line names the columns.
+    let error = read("e.csv", "ann,bob,0.5\nbob,eve,x\n", &EdgeOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("line 2") && !error.contains("header"), "{error}");
+}
+
+/// Catches times that are weights because they are in a matrix.
+#[test]
+fn a_matrix_of_times_has_no_weights() {
+    let words = ["3 of 3 values", "times", "weights = \"ignore\"", "weights = \"third\""];
+    let entries = "3 3 3\n2 1 1082040961\n3 2 1082155839\n3 1 1082414391\n";
+    for kind in ["general", "symmetric"] {
+        let text = format!("%%MatrixMarket matrix coordinate integer {kind}\n{entries}");
+        refused("m.mtx", &text, &words);
+        let weights =
+            |weights| read("m.mtx", &text, &EdgeOptions { weights, ..EdgeOptions::default() }).unwrap().edges.weights;
+        assert_eq!((weights(Weights::Ignore), weights(Weights::Third).map(|found| found.len())), (None, Some(3)));
+    }
+}
+
 /// Catches a comma in a dict that is taken for the separator of names.
 #[test]
 fn the_dicts_of_networkx_are_refused_or_ignored() {

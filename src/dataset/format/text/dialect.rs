@@ -110,6 +110,25 @@ impl Dialect {
         Some(Fault::new(found, NO_TIME.0, NO_TIME.1).at(number))
     }
 
+    /// What is wrong with a first line of names whose third is no weight, where that of the second
+    /// is one: it names the columns, which nothing tells from names of nodes.
+    pub fn unstated_header(&self, block: &[u8], options: &EdgeOptions) -> Option<Fault> {
+        let mut data = sample(block);
+        let ((number, first), (_, second)) = (data.next()?, data.next()?);
+        let third = |line| fields::split(line, self.separator).ok()?.third;
+        let is_weight = |line| third(line).is_some_and(|third| fields::weight(third, line).is_ok());
+        let names = fields::split(first, self.separator).ok()?;
+        let is_wordy = ![names.from, names.to].into_iter().any(fields::looks_numeric);
+        let is_edge = options.header.is_some() || self.header.is_some() || is_weight(first) || !is_weight(second);
+        if is_edge || !self.weighted() || !is_wordy || fields::other_format(first, names.from, names.to).is_some() {
+            return None;
+        }
+        let found = format!("the weight {} in {}", excerpt(third(first)?), excerpt(first));
+        let remedy = "say that the line names the columns (header = true), repair it, or ignore weights \
+                      (weights = \"ignore\")";
+        Some(Fault::new(found, "a finite number", remedy).at(number))
+    }
+
     /// Whether lines have a weight.
     pub fn weighted(&self) -> bool {
         matches!(self.columns, Columns::Weighted | Columns::WeightedAndMore)
@@ -123,8 +142,8 @@ impl Dialect {
         if let Some(fault) = fields::other_format(line, fields.from, fields.to) {
             return Err(fault);
         }
-        let is_dict =
-            self.columns != Columns::PairAndMore && fields.third.is_some_and(|third| third[..].starts_with(b"{"));
+        let begins_dict = |third: &[u8]| matches!(third, [b'{', b'\'' | b'"' | b'}', ..]);
+        let is_dict = self.columns != Columns::PairAndMore && fields.third.is_some_and(begins_dict);
         if is_dict {
             let remedy = "write weights alone, with `networkx.write_weighted_edgelist`, or ignore what follows the ids \
                           (weights = \"ignore\")";

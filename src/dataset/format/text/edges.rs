@@ -19,6 +19,9 @@ pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdge
     let path = &input.path().to_owned();
     let mut blocks = Blocks::of(input);
     let dialect = Dialect::find(blocks.first()?, options);
+    if let Some(fault) = dialect.unstated_header(blocks.first()?, options) {
+        return Err(fault.in_file(path, 0));
+    }
     let time = dialect.first_time(blocks.first()?);
     let (pairs, weights, ids) =
         if dialect.names { by_names(blocks, &dialect)? } else { by_numbers(blocks, &dialect, options)? };
@@ -27,8 +30,7 @@ pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdge
     }
     if let Some(weights) = weights.as_ref().filter(|_| dialect.columns == Columns::Weighted) {
         // Some have no time that is known, such as 0.
-        let times = weights.iter().filter(|&&weight| fields::looks_like_a_time(weight)).count();
-        if 2 * times > weights.len() {
+        if let Some(times) = fields::times(weights) {
             let found = format!("{times} of {} third columns that are times by their size", weights.len());
             let unseen = || FormatError::content(path, found, NO_TIME.0, NO_TIME.1);
             return Err(time.map_or_else(unseen, |fault| fault.in_file(path, 0)));

@@ -116,7 +116,7 @@ pub(crate) fn looks_numeric(field: &[u8]) -> bool {
 }
 
 /// What is wrong with a line in a format that has ids where this reader does not look for them:
-/// JSON, XML, dicts and tuples of Python, or CSV with quotes.
+/// JSON, XML, Graphviz, dicts and tuples of Python, or CSV with quotes.
 pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault> {
     let inner = trim(&line[1..]).first();
     let is_json = match line[0] {
@@ -127,6 +127,11 @@ pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault>
     if is_json {
         let remedy = "write two ids a line, for instance with `jq -r '[.source, .target] | @tsv'`";
         return Some(Fault::new(format!("JSON, {}", excerpt(line)), "lines of two ids", remedy));
+    }
+    if is_dot(line) {
+        let remedy = "write two ids a line, for instance with `networkx.write_edgelist(networkx.nx_pydot.read_dot(file), \
+                      \"edges.txt\", data=False)`";
+        return Some(Fault::new(format!("a graph of Graphviz, {}", excerpt(line)), "lines of two ids", remedy));
     }
     if is_markup(line) {
         let remedy = "write two ids a line, for instance with `networkx.write_edgelist(networkx.read_graphml(file), \
@@ -156,6 +161,17 @@ pub(crate) fn is_quoted(field: &[u8]) -> bool {
         Some(b'\'' | b'`' | 0xE2) => PAIRS.into_iter().any(is_between),
         _ => false,
     }
+}
+
+/// Whether a line begins a graph in the language of Graphviz. A node may be called `graph`, too.
+fn is_dot(line: &[u8]) -> bool {
+    let is_open = match line.last() {
+        Some(b'{') => true,
+        Some(b'}') => [&b"--"[..], b"->"].iter().any(|edge| memchr::memmem::find(line, edge).is_some()),
+        _ => false,
+    };
+    let word = line.split(|byte| matches!(byte, b' ' | b'\t' | b'{')).next().unwrap_or_default();
+    is_open && [&b"graph"[..], b"digraph", b"strict"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Whether a line begins a document in XML or HTML. What has other names in angle brackets may be a graph.
@@ -215,6 +231,12 @@ pub(crate) fn number(field: &[u8], line: &[u8]) -> Result<u64, Fault> {
 pub(crate) fn looks_like_a_time(number: f32) -> bool {
     const LEAST: f32 = 1e8;
     (LEAST..=u64::MAX as f32).contains(&number)
+}
+
+/// How many of some weights are as large as times, if these are more than half.
+pub(crate) fn times(weights: &[f32]) -> Option<usize> {
+    let times = weights.iter().filter(|&&weight| looks_like_a_time(weight)).count();
+    (2 * times > weights.len()).then_some(times)
 }
 
 /// A finite weight.
