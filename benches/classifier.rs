@@ -17,6 +17,7 @@ use isvd_dist::config::{Experiment, NodeTask};
 use isvd_dist::dataset::Dataset;
 use isvd_dist::dataset::format::{OgbOptions, read_ogb};
 use isvd_dist::engine::{Cluster, Watch, form};
+use isvd_dist::experiment::memory;
 use isvd_dist::finetune::network::{self, Network, NetworkShape, Phase, Problem};
 use isvd_dist::graph::{Graph, Import, SelfLoops};
 use isvd_dist::kernel::random::{normal, stream};
@@ -24,7 +25,6 @@ use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::classifier::{Design, Examples, Fitted, Labels, fit};
 use isvd_dist::model::features::{of_dataset, reduce};
 use isvd_dist::model::propagation::Propagation;
-use isvd_dist::report::memory;
 use npyz::WriterBuilder;
 
 const ROUNDS: usize = 5;

@@ -32,7 +32,7 @@
 //!
 //! ```text
 //! graph ─┬─ dataset ─────────────────────────┐
-//!        └─ matrix ─┬─ plan ─ engine ─ svd ──┼─ model ─ finetune ─ config ─ report ─ serve ─ cli
+//!        └─ matrix ─┬─ plan ─ engine ─ svd ──┼─ model ─ finetune ─ config ─ experiment ─ report ─ serve ─ cli
 //!                   └─ evaluate ─────────────┘
 //! ```
 //!
@@ -48,6 +48,7 @@
 //! | [`evaluate`] | metrics as functions of scores and labels: ROC-AUC, average precision, Hits@K, accuracy |
 //! | [`model`] | what the SVD is for: embeddings, classifiers, the choice of a rank, what follows a graph that changes |
 //! | [`finetune`] | what gradients finish: the spectral kernel, the Split-ReLU network, neighbour sampling, Adam |
+//! | [`experiment`] | load, model, fine-tune, evaluate: an experiment from end to end, with its progress as events |
 //! | [`config`], [`cli`], [`report`] | everything a person writes or sees. Nothing else prints |
 //! | [`serve`] | what a run found, over HTTP |
 //!
@@ -65,6 +66,7 @@ pub mod config;
 pub mod dataset;
 pub mod engine;
 pub mod evaluate;
+pub mod experiment;
 pub mod finetune;
 pub mod graph;
 pub mod matrix;

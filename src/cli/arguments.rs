@@ -14,7 +14,7 @@ use super::explain::Explain;
 use super::follow::Follow;
 #[cfg(unix)]
 use super::launch::Launch;
-use super::nodes::predict::Predict;
+use super::predict::Predict;
 use super::report::Report;
 use super::results::export::Export;
 use super::results::neighbors::Neighbors;

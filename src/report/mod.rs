@@ -3,12 +3,10 @@
 pub mod catalog;
 pub mod details;
 pub mod doctor;
-pub mod explain;
+mod explain;
 pub mod export;
 pub mod follow;
 pub mod html;
-pub mod memory;
-pub mod metrics;
 pub mod output;
 pub mod progress;
 pub mod saved;

@@ -8,7 +8,7 @@ use crate::source::{Token, sources, tokens, without_tests};
 /// The modules from left to right, and those that each may use. Left out is what a module must not know although it stands
 /// to its left: graphs for solvers, workers for metrics, plans and workers for configs, and files for whatever lies between a
 /// matrix and its decomposition.
-const MODULES: [(&str, &[&str]); 14] = [
+const MODULES: [(&str, &[&str]); 15] = [
     ("kernel", &[]),
     ("graph", &["kernel"]),
     ("dataset", &["kernel", "graph"]),
@@ -21,21 +21,61 @@ const MODULES: [(&str, &[&str]); 14] = [
     ("finetune", &["kernel", "graph", "dataset", "matrix", "plan", "engine", "svd", "evaluate", "model"]),
     ("config", &["kernel", "graph", "dataset", "matrix", "svd", "evaluate", "model", "finetune"]),
     (
-        "report",
+        "experiment",
         &["kernel", "graph", "dataset", "matrix", "plan", "engine", "svd", "evaluate", "model", "finetune", "config"],
+    ),
+    (
+        "report",
+        &[
+            "kernel",
+            "graph",
+            "dataset",
+            "matrix",
+            "plan",
+            "engine",
+            "svd",
+            "evaluate",
+            "model",
+            "finetune",
+            "config",
+            "experiment",
+        ],
     ),
     (
         "serve",
         &[
-            "kernel", "graph", "dataset", "matrix", "plan", "engine", "svd", "evaluate", "model", "finetune", "config",
+            "kernel",
+            "graph",
+            "dataset",
+            "matrix",
+            "plan",
+            "engine",
+            "svd",
+            "evaluate",
+            "model",
+            "finetune",
+            "config",
+            "experiment",
             "report",
         ],
     ),
     (
         "cli",
         &[
-            "kernel", "graph", "dataset", "matrix", "plan", "engine", "svd", "evaluate", "model", "finetune", "config",
-            "report", "serve",
+            "kernel",
+            "graph",
+            "dataset",
+            "matrix",
+            "plan",
+            "engine",
+            "svd",
+            "evaluate",
+            "model",
+            "finetune",
+            "config",
+            "experiment",
+            "report",
+            "serve",
         ],
     ),
 ];
@@ -200,6 +240,27 @@ fn modules_use_only_those_to_their_left() {
     assert!(of_tests.len() > 10 && all.len() > 200, "{} of {} files", of_tests.len(), all.len());
 }
 
+/// What prints, ends the process, or looks at the terminal or the environment.
+const OF_PROGRAMS: [&str; 9] =
+    ["print", "println", "eprint", "eprintln", "process", "stdout", "stderr", "IsTerminal", "env"];
+
+/// An experiment is library code: a program that runs one decides what is printed, and names its own options in errors.
+#[test]
+fn experiments_do_not_print() {
+    for source in sources(&["src/experiment"]) {
+        // `env!` is known when the library is built.
+        let built_in = |pair: &&[Token]| pair[0].text == "env" && pair[1].text == "!";
+        let tokens = tokens(&source.text);
+        let words = tokens.windows(2).filter(|pair| !built_in(pair)).map(|pair| &pair[0]);
+        for word in words {
+            let is_of_programs = OF_PROGRAMS.contains(&word.text.as_str());
+            assert!(!is_of_programs, "{}:{}: {}", source.path.display(), word.line, word.text);
+        }
+        let option = source.text.lines().position(|line| line.contains("\"--") || line.contains(" --"));
+        assert!(option.is_none(), "{}:{}: an option of the command line", source.path.display(), option.unwrap() + 1);
+    }
+}
+
 #[test]
 fn unsafe_code_and_simd_are_in_the_kernels_alone() {
     let mut met = BTreeSet::new();
@@ -252,6 +313,7 @@ use crate::config::Experiment;
     assert!(
         from_the_root.contains(&(10, "evaluate".to_owned())) && from_the_root.contains(&(10, "finetune".to_owned()))
     );
+    assert_eq!(arrows("src/experiment/order.rs"), expected(&[(7, "cli"), (8, "serve"), (11, "timely")]));
     let of_engine = expected(&[(3, "dataset"), (5, "model"), (7, "cli"), (8, "serve")]);
     assert_eq!(arrows("src/engine/order.rs"), of_engine);
     assert!(arrows("src/cli/order.rs").iter().all(|(_, to)| to == "timely"));
