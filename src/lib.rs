@@ -61,18 +61,24 @@
 
 #![warn(missing_docs)]
 
+#[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "experiment")]
 pub mod config;
 pub mod dataset;
 pub mod engine;
 pub mod evaluate;
+#[cfg(feature = "experiment")]
 pub mod experiment;
 pub mod finetune;
 pub mod graph;
 pub mod matrix;
 pub mod model;
 pub mod plan;
+pub mod prelude;
+#[cfg(feature = "report")]
 pub mod report;
+#[cfg(feature = "serve")]
 pub mod serve;
 pub mod svd;
 

@@ -4,8 +4,8 @@ mod sizes;
 
 use std::sync::Arc;
 
+use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use clap::{Args, ValueEnum};
 
 use super::arguments::{What, worker_count};
 use super::request::data_folder;
@@ -48,7 +48,7 @@ pub struct Explain {
 
     /// Print a drawing of the plan instead
     #[arg(long, value_enum, value_name = "LANGUAGE")]
-    pub graph: Option<Language>,
+    pub graph: Option<Drawing>,
 
     /// Multiply a random panel once by the matrix and once by its transpose, and set what it took beside the estimates
     #[arg(long, conflicts_with_all = ["nodes", "edges", "processes", "graph"])]
@@ -61,15 +61,6 @@ pub struct Explain {
     /// Show no progress
     #[arg(long)]
     pub quiet: bool,
-}
-
-/// In which language a plan is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Language {
-    /// Graphviz.
-    Dot,
-    /// Mermaid.
-    Mermaid,
 }
 
 const EXAMPLES: &str = "\
@@ -128,11 +119,7 @@ impl Explain {
     }
 }
 
-fn draw(language: Language, stages: &[Planned]) -> String {
-    let drawing = match language {
-        Language::Dot => Drawing::Dot,
-        Language::Mermaid => Drawing::Mermaid,
-    };
+fn draw(drawing: Drawing, stages: &[Planned]) -> String {
     let titled: Vec<(String, Arc<Program>)> = stages.iter().flat_map(Planned::titled).collect();
     drawing.of(titled.iter().map(|(title, program)| (title.as_str(), &**program)))
 }
