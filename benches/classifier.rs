@@ -20,11 +20,11 @@ use isvd_dist::engine::{Cluster, Watch, form};
 use isvd_dist::experiment::memory;
 use isvd_dist::finetune::network::{self, Network, NetworkShape, Phase, Problem};
 use isvd_dist::graph::{Graph, Import, SelfLoops};
-use isvd_dist::kernel::random::{normal, stream};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::classifier::{Design, Examples, Fitted, Labels, fit};
 use isvd_dist::model::features::{of_dataset, reduce};
 use isvd_dist::model::propagation::Propagation;
+use isvd_kernel::random::{normal, stream};
 use npyz::WriterBuilder;
 
 const ROUNDS: usize = 5;

@@ -14,7 +14,7 @@ use common::timing::{self, Times};
 use isvd_dist::dataset::format::{EdgeOptions, read_edges};
 use isvd_dist::experiment::memory;
 use isvd_dist::graph::{Graph, Import};
-use isvd_dist::kernel::random::{bits, stream};
+use isvd_kernel::random::{bits, stream};
 
 const EDGES: usize = 10_000_000;
 const LEVELS: u32 = 20;

@@ -13,9 +13,9 @@ use isvd_dist::config::Experiment;
 use isvd_dist::engine::{Cluster, Watch};
 use isvd_dist::experiment::memory::peak_bytes;
 use isvd_dist::graph::Graph;
-use isvd_dist::kernel;
 use isvd_dist::model::embedding::{Embedding, ModelError, embed};
 use isvd_dist::report::output::{Folder, ResultFile};
+use isvd_kernel as kernel;
 use serde::Deserialize;
 use serde_json::json;
 

@@ -73,12 +73,7 @@ impl Request {
         check_shared(&experiment.dataset, company.as_ref().map_or(1, |company| company.addresses.len()))?;
         let log = LevelFilter::from(log);
         Ok(Self {
-            cluster: Cluster {
-                workers: workers.count(),
-                transport: transport.into(),
-                memory: memory.or_else(memory::share),
-                mesh: None,
-            },
+            cluster: Cluster { workers: workers.count(), transport, memory: memory.or_else(memory::share), mesh: None },
             data,
             out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),
             format: if json { Format::Json } else { Format::Table },
