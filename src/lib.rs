@@ -27,7 +27,7 @@
 //!
 //! # The modules
 //!
-//! A module uses only modules to its left, and [`kernel`](isvd_kernel). A test reads the sources, and names the file and the line of an
+//! A module uses only modules to its left, and [`isvd_kernel`]. A test reads the sources, and names the file and the line of an
 //! arrow that points the other way.
 //!
 //! ```text
@@ -38,7 +38,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`kernel`](isvd_kernel) | a package of its own, `crates/kernel`: arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only module with `unsafe` and SIMD |
+//! | [`isvd_kernel`] | the `kernel` that all modules use, a package of its own, `crates/kernel`: arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only module with `unsafe` and SIMD |
 //! | [`graph`] | edge lists, and the tiles they become: compressed sparse rows, cut into column strips, and patched where edges change |
 //! | [`dataset`] | where graphs come from: file formats, the catalog, downloads, stores, streams of changes |
 //! | [`matrix`] | the symbolic matrix: leaves, operators, shapes, the text form |

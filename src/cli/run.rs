@@ -51,12 +51,9 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     if request.report {
         files.extend(report::files(&outcome));
     }
-    let make_room = |needed| outcome.keeper.as_ref().is_some_and(|keeper| keeper.make_room(needed));
-    folder.write(Results { metrics: &outcome.metrics, ids: outcome.ids(), files }, &make_room)?;
-    // The checkpoints led to the results.
-    if let Some(keeper) = &outcome.keeper {
-        keeper.finish();
-    }
+    let results = Results { metrics: &outcome.metrics, ids: outcome.ids(), files };
+    folder.write(results, &|needed| outcome.make_room(needed))?;
+    outcome.remove_checkpoints();
     show(&outcome.metrics, request.format, &folder)
 }
 

@@ -27,6 +27,9 @@
 //! | `classifier`, `dropout-labels`, `dropout` | `[classifier]` | weights in closed form, each with more than the one before |
 //! | `finetune` | `[network]` | a network, from these weights |
 
+// Commands of the program use parts of an experiment on their own.
+#![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
+
 mod context;
 pub mod details;
 mod error;
@@ -39,10 +42,12 @@ pub mod memory;
 pub mod metrics;
 mod nodes;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::{Budget, Dataset, Ids};
+use crate::engine::checkpoint::Space;
 use crate::engine::mesh::{Facts, Mesh};
 use crate::engine::{Cluster, Keeper, worker_times};
 use crate::graph::Order;
@@ -81,7 +86,7 @@ pub struct Outcome {
     /// How the matrices were multiplied by, where details were asked for.
     pub plan: Option<Explanation>,
     /// Has the checkpoints that led here.
-    pub(crate) keeper: Option<std::sync::Arc<Keeper>>,
+    keeper: Option<Arc<Keeper>>,
 }
 
 /// What was computed.
@@ -106,6 +111,18 @@ impl Outcome {
             Found::Classifier { .. } => true,
         };
         has_node_rows.then_some(&self.dataset.ids)
+    }
+
+    /// Removes the checkpoints that led here: what was found is kept elsewhere.
+    pub fn remove_checkpoints(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.finish();
+        }
+    }
+
+    /// Removes them where a disk lacks so much room for results; tells whether that helps.
+    pub(crate) fn make_room(&self, needed: Space) -> bool {
+        self.keeper.as_ref().is_some_and(|keeper| keeper.make_room(needed))
     }
 }
 

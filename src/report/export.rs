@@ -19,7 +19,6 @@ mod parquet;
 mod table;
 mod word2vec;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::output::{OutputError, SingleFile};
@@ -106,7 +105,7 @@ impl Export<'_> {
             Format::Csv => file.write(|to| table::write(self, ',', to))?,
             Format::Tsv => file.write(|to| table::write(self, '\t', to))?,
             #[cfg(feature = "parquet")]
-            Format::Parquet => file.write(|to| parquet::write(self, to).map_err(io::Error::other))?,
+            Format::Parquet => file.write(|to| parquet::write(self, to).map_err(std::io::Error::other))?,
             Format::Word2vec => {
                 let words = word2vec::words(self.ids)?;
                 file.write(|to| word2vec::write(self, &words, to))?;

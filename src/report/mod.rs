@@ -1,5 +1,6 @@
 //! What a person sees: the table and the files of a run, and its progress while it runs.
 
+#[cfg(feature = "download")]
 pub mod catalog;
 pub mod details;
 pub mod doctor;
