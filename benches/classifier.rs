@@ -17,14 +17,14 @@ use isvd_dist::config::{Experiment, NodeTask};
 use isvd_dist::dataset::Dataset;
 use isvd_dist::dataset::format::{OgbOptions, read_ogb};
 use isvd_dist::engine::{Cluster, Watch, form};
+use isvd_dist::experiment::memory;
 use isvd_dist::finetune::network::{self, Network, NetworkShape, Phase, Problem};
 use isvd_dist::graph::{Graph, Import, SelfLoops};
-use isvd_dist::kernel::random::{normal, stream};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::classifier::{Design, Examples, Fitted, Labels, fit};
 use isvd_dist::model::features::{of_dataset, reduce};
 use isvd_dist::model::propagation::Propagation;
-use isvd_dist::report::memory;
+use isvd_kernel::random::{normal, stream};
 use npyz::WriterBuilder;
 
 const ROUNDS: usize = 5;

@@ -16,10 +16,10 @@ use isvd_dist::dataset::{EdgeList, Rmat};
 use isvd_dist::engine::{Cluster, Ledger, Watch};
 use isvd_dist::graph::evolve::Operation;
 use isvd_dist::graph::{Duplicates, Graph, Import};
-use isvd_dist::kernel::random::{self, stream};
 use isvd_dist::model::embedding::{Embedding, Normalize, Options, Walks, embed};
 use isvd_dist::model::follow::Follower;
 use isvd_dist::svd;
+use isvd_kernel::random::{self, stream};
 
 const ROUNDS: usize = 9;
 const BATCH: u64 = 1000;

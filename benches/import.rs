@@ -12,9 +12,9 @@ use std::time::Instant;
 use common::peer::Peer;
 use common::timing::{self, Times};
 use isvd_dist::dataset::format::{EdgeOptions, read_edges};
+use isvd_dist::experiment::memory;
 use isvd_dist::graph::{Graph, Import};
-use isvd_dist::kernel::random::{bits, stream};
-use isvd_dist::report::memory;
+use isvd_kernel::random::{bits, stream};
 
 const EDGES: usize = 10_000_000;
 const LEVELS: u32 = 20;

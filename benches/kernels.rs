@@ -10,8 +10,8 @@ use common::timing::clocked;
 use common::{graphs, timing};
 use isvd_dist::engine::multiply::{Rows, Scaling, Scratch, multiply_tiles, multiply_tiles_with};
 use isvd_dist::graph::{Sparse, Tiling};
-use isvd_dist::kernel::random::{fill_normal, stream};
-use isvd_dist::kernel::{self, Buffer, Panel, PanelMut, Simd, factor, gemm, gram, small};
+use isvd_kernel::random::{fill_normal, stream};
+use isvd_kernel::{self as kernel, Buffer, Panel, PanelMut, Simd, factor, gemm, gram, small};
 
 const NODES: usize = 200_000;
 const DRAWN: usize = 4_000_000;

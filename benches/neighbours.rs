@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use common::peer::Peer;
 use common::timing::{self, Contender, clocked};
-use isvd_dist::kernel::random::normal;
 use isvd_dist::matrix::Dense;
 use isvd_dist::model::neighbours::{By, Neighbour, Neighbours};
 use isvd_dist::model::vectors::{Side, Vectors};
+use isvd_kernel::random::normal;
 use npyz::{NpyFile, WriterBuilder};
 
 const ROWS: usize = 170_000;

@@ -15,8 +15,6 @@ use isvd_dist::config::{Experiment, NodeTask};
 use isvd_dist::dataset::Dataset;
 use isvd_dist::engine::{Cluster, EngineError, Watch, run};
 use isvd_dist::graph::Graph;
-use isvd_dist::kernel;
-use isvd_dist::kernel::random::stream;
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::classifier::{Design, rank_of};
 use isvd_dist::model::embedding::{Embedding, embed, matrix};
@@ -24,6 +22,8 @@ use isvd_dist::model::features::{of_dataset, reduce, with_embedding};
 use isvd_dist::model::propagation::Propagation;
 use isvd_dist::plan::{Effort, Program, Side};
 use isvd_dist::svd;
+use isvd_kernel as kernel;
+use isvd_kernel::random::stream;
 
 const CONFIGS: [&str; 7] = ["demo", "ppi", "facebook", "hepth", "ddi", "cora", "pubmed"];
 const EFFORTS: [(&str, Effort); 3] =

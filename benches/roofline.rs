@@ -18,8 +18,8 @@ use common::timing::{Contender, Times, clocked};
 use common::{graphs, timing};
 use isvd_dist::engine::multiply::{Rows, Scaling, Scratch, multiply_tiles};
 use isvd_dist::graph::{Sparse, Tiling};
-use isvd_dist::kernel::random::{fill_normal, stream};
-use isvd_dist::kernel::{self, Buffer, Panel, PanelMut, gemm, gram};
+use isvd_kernel::random::{fill_normal, stream};
+use isvd_kernel::{self as kernel, Buffer, Panel, PanelMut, gemm, gram};
 
 const NODES: usize = 200_000;
 const DRAWN: usize = 4_000_000;

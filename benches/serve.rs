@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use isvd_dist::kernel::random::normal;
+use isvd_kernel::random::normal;
 use load::load;
 use npyz::WriterBuilder;
 

@@ -12,14 +12,14 @@ use std::time::Instant;
 use common::{graphs, other, timing};
 use isvd_dist::engine::multiply::{Rows, Scaling, Scratch, multiply_tiles};
 use isvd_dist::engine::{Cluster, EngineError, Session, Shard, Transport, run};
+use isvd_dist::experiment::memory;
 use isvd_dist::graph::Sparse;
-use isvd_dist::kernel::factor::{factor, scale_to_unit};
-use isvd_dist::kernel::random::{fill_normal, stream};
-use isvd_dist::kernel::{self, Buffer, Panel, PanelMut, gemm, gram};
 use isvd_dist::matrix::Matrix;
 use isvd_dist::plan::cost::Machine;
 use isvd_dist::plan::{Program, Side};
-use isvd_dist::report::memory;
+use isvd_kernel::factor::{factor, scale_to_unit};
+use isvd_kernel::random::{fill_normal, stream};
+use isvd_kernel::{self as kernel, Buffer, Panel, PanelMut, gemm, gram};
 
 const NODES: usize = 200_000;
 const DRAWN: usize = 4_000_000;

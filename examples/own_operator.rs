@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use isvd_dist::engine::Cluster;
 use isvd_dist::graph::Sparse;
-use isvd_dist::kernel::{Panel, PanelMut};
-use isvd_dist::matrix::{LinearMap, Matrix, Shape};
+use isvd_dist::matrix::{LinearMap, Matrix, Panel, PanelMut, Shape};
 use isvd_dist::svd::{Options, decompose};
 
 /// Every row becomes a weighted mean of the rows near it.

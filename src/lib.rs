@@ -27,18 +27,18 @@
 //!
 //! # The modules
 //!
-//! A module uses only modules to its left, and [`kernel`]. A test reads the sources, and names the file and the line of an
+//! A module uses only modules to its left, and [`isvd_kernel`]. A test reads the sources, and names the file and the line of an
 //! arrow that points the other way.
 //!
 //! ```text
 //! graph ─┬─ dataset ─────────────────────────┐
-//!        └─ matrix ─┬─ plan ─ engine ─ svd ──┼─ model ─ finetune ─ config ─ report ─ serve ─ cli
+//!        └─ matrix ─┬─ plan ─ engine ─ svd ──┼─ model ─ finetune ─ config ─ experiment ─ report ─ serve ─ cli
 //!                   └─ evaluate ─────────────┘
 //! ```
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`kernel`] | a package of its own, `crates/kernel`: arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only module with `unsafe` and SIMD |
+//! | [`isvd_kernel`] | the `kernel` that all modules use, a package of its own, `crates/kernel`: arithmetic on one tile: sparse and dense products, Gram matrices, factorisations, random numbers. The only module with `unsafe` and SIMD |
 //! | [`graph`] | edge lists, and the tiles they become: compressed sparse rows, cut into column strips, and patched where edges change |
 //! | [`dataset`] | where graphs come from: file formats, the catalog, downloads, stores, streams of changes |
 //! | [`matrix`] | the symbolic matrix: leaves, operators, shapes, the text form |
@@ -48,6 +48,7 @@
 //! | [`evaluate`] | metrics as functions of scores and labels: ROC-AUC, average precision, Hits@K, accuracy |
 //! | [`model`] | what the SVD is for: embeddings, classifiers, the choice of a rank, what follows a graph that changes |
 //! | [`finetune`] | what gradients finish: the spectral kernel, the Split-ReLU network, neighbour sampling, Adam |
+//! | [`experiment`] | load, model, fine-tune, evaluate: an experiment from end to end, with its progress as events |
 //! | [`config`], [`cli`], [`report`] | everything a person writes or sees. Nothing else prints |
 //! | [`serve`] | what a run found, over HTTP |
 //!
@@ -60,21 +61,28 @@
 
 #![warn(missing_docs)]
 
+#[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "experiment")]
 pub mod config;
 pub mod dataset;
 pub mod engine;
 pub mod evaluate;
+#[cfg(feature = "experiment")]
+pub mod experiment;
 pub mod finetune;
 pub mod graph;
 pub mod matrix;
 pub mod model;
 pub mod plan;
+pub mod prelude;
+#[cfg(feature = "report")]
 pub mod report;
+#[cfg(feature = "serve")]
 pub mod serve;
 pub mod svd;
 
-pub use isvd_kernel as kernel;
+pub(crate) use isvd_kernel as kernel;
 
 /// The snippets of the README, compiled and run.
 #[cfg(doctest)]

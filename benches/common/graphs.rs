@@ -1,7 +1,7 @@
 //! Made-up graphs: the same on every machine.
 
 use isvd_dist::graph::Sparse;
-use isvd_dist::kernel::random::{bits, stream};
+use isvd_kernel::random::{bits, stream};
 
 /// `count` places drawn evenly, each kept once.
 pub fn random(nodes: usize, count: usize, seed: u64) -> Sparse {

@@ -11,11 +11,11 @@ use std::time::Instant;
 
 use isvd_dist::config::Experiment;
 use isvd_dist::engine::{Cluster, Watch};
+use isvd_dist::experiment::memory::peak_bytes;
 use isvd_dist::graph::Graph;
-use isvd_dist::kernel;
 use isvd_dist::model::embedding::{Embedding, ModelError, embed};
-use isvd_dist::report::memory::peak_bytes;
 use isvd_dist::report::output::{Folder, ResultFile};
+use isvd_kernel as kernel;
 use serde::Deserialize;
 use serde_json::json;
 

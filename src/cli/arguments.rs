@@ -14,7 +14,7 @@ use super::explain::Explain;
 use super::follow::Follow;
 #[cfg(unix)]
 use super::launch::Launch;
-use super::nodes::predict::Predict;
+use super::predict::Predict;
 use super::report::Report;
 use super::results::export::Export;
 use super::results::neighbors::Neighbors;
@@ -23,7 +23,7 @@ use super::serve::Serve;
 use super::shell::{Completions, Man};
 use super::workers::Workers;
 use crate::config::{KEYS, shipped};
-use crate::engine;
+use crate::engine::Transport;
 
 /// More threads than this in one process is a slip of the finger.
 const MOST_WORKERS: u64 = 1024;
@@ -200,24 +200,6 @@ impl From<Log> for LevelFilter {
             Log::Info => Self::INFO,
             Log::Debug => Self::DEBUG,
             Log::Trace => Self::TRACE,
-        }
-    }
-}
-
-/// How blocks travel, as the command line spells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Transport {
-    /// Shared pointers.
-    Pointers,
-    /// Raw bytes.
-    Bytes,
-}
-
-impl From<Transport> for engine::Transport {
-    fn from(transport: Transport) -> Self {
-        match transport {
-            Transport::Pointers => Self::Pointers,
-            Transport::Bytes => Self::Bytes,
         }
     }
 }

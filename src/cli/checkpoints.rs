@@ -1,12 +1,11 @@
-//! Where checkpoints are and when, and what tells runs apart.
+//! Where checkpoints are and when.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Error, Request, error};
-use crate::dataset::Dataset;
-use crate::engine::checkpoint::{Every, Identity, Interrupt, Keeper, Notice, Rhythm, is_there};
-use crate::kernel::simd::Simd;
+use super::Request;
+use crate::engine::checkpoint::{Every, Interrupt, Rhythm, is_there};
+use crate::experiment;
 
 /// Seconds from one checkpoint to the next.
 pub(super) const DEFAULT_SECONDS: &str = "60";
@@ -14,8 +13,6 @@ pub(super) const DEFAULT_SECONDS: &str = "60";
 const ITERATIONS: &str = "it";
 /// The folder of checkpoints, within that of the results.
 const FOLDER: &str = "checkpoint";
-/// Settings that change what is measured, and nothing that is computed.
-const MEASURED: &str = "evaluate.";
 
 /// How often there is a checkpoint, as the command line spells it: a number of seconds, of iterations, or `off`.
 pub(super) fn parse(text: &str) -> Result<Checkpoints, String> {
@@ -50,33 +47,14 @@ impl Request {
         is_there(&self.checkpoint_folder())
     }
 
-    /// The same with a keeper of checkpoints.
-    pub(super) fn with_keeper(self, dataset: &Dataset, interrupt: &Interrupt) -> Result<Self, Error> {
-        let rhythm = Rhythm { every: self.checkpoint.0, resume: self.resume };
-        let (folder, run) = (self.checkpoint_folder(), self.identity(dataset));
-        let folder = self.cluster.speaks().then_some(folder);
-        let keeper = Keeper::new(folder.as_deref(), run, rhythm, interrupt.clone(), tell)?;
-        Ok(Self { keeper: Some(keeper), ..self })
+    /// Where checkpoints are and when, for a run that this interrupt may end.
+    pub(super) fn checkpoints(&self, interrupt: &Interrupt) -> experiment::Checkpoints {
+        experiment::Checkpoints {
+            folder: self.checkpoint_folder(),
+            rhythm: Rhythm { every: self.checkpoint.0, resume: self.resume },
+            interrupt: interrupt.clone(),
+        }
     }
-
-    /// What tells this run from others that give other results.
-    pub(super) fn identity(&self, dataset: &Dataset) -> Identity {
-        let settings = self.experiment.settings.iter().filter(|(key, _)| !key.starts_with(MEASURED));
-        let mut identity: Identity = settings.map(|(key, value)| (key.clone(), value.clone())).collect();
-        let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.len());
-        identity.extend([
-            ("seed".to_owned(), self.experiment.seed.to_string()),
-            ("the program".to_owned(), format!("version {}", env!("CARGO_PKG_VERSION"))),
-            ("the data".to_owned(), format!("{nodes} nodes and {edges} edges ({:08x})", dataset.checksum())),
-            ("the instruction set".to_owned(), Simd::best().name().to_owned()),
-        ]);
-        identity
-    }
-}
-
-/// Tells a person.
-fn tell(notice: Notice) {
-    error::note(&format!("note: {notice}"));
 }
 
 #[cfg(test)]

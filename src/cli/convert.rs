@@ -7,13 +7,13 @@ use clap::Args;
 
 use super::arguments::What;
 use super::request::data_folder;
-use super::run::{graph_of, load, may_renumber, renumber};
 use super::{Error, print_text, signals};
 use crate::config::usual_import;
 use crate::dataset::check_nodes;
 use crate::dataset::store::{Making, Numbering, Writer};
+use crate::experiment::{RunError, graph_of, load, may_renumber, renumber};
 use crate::graph::{Import, SelfLoops};
-use crate::report::progress::{Bar, Voice};
+use crate::report::progress::{Bar, Teller, Voice};
 use crate::report::table::converted;
 
 /// Write the dataset of an experiment, and the matrix of its edges, as a folder that opens at once.
@@ -50,11 +50,12 @@ impl Convert {
             let _ = std::fs::remove_dir_all(&partial);
         });
         let (voice, data) = (Voice::for_stderr(self.quiet), data_folder(self.what.data.clone())?);
-        let mut dataset = load(&experiment.dataset, data.as_deref(), experiment.seed, voice)?;
+        let teller = Teller::shared(voice);
+        let mut dataset = load(&experiment.dataset, data.as_deref(), experiment.seed, &teller)?;
         let mut import = experiment.import;
         if experiment.nodes.is_some() {
             check_nodes(&dataset)
-                .map_err(|source| Error::Nodes { dataset: dataset.name.clone(), source: Box::new(source) })?;
+                .map_err(|source| RunError::Nodes { dataset: dataset.name.clone(), source: Box::new(source) })?;
             // The graph that nodes are classified on.
             import = Import { self_loops: SelfLoops::Drop, ..import };
         }
@@ -63,7 +64,7 @@ impl Convert {
             dataset.graph.forget_direction();
         }
         let order = renumber(&experiment, &mut dataset)?;
-        let graph = graph_of(&dataset.graph, import, &dataset.name, voice)?;
+        let graph = graph_of(&dataset.graph, import, &dataset.name, &teller)?;
         let making = Making {
             import,
             usual_import: usual_import(&experiment.dataset, false),

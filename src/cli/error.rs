@@ -1,24 +1,22 @@
-use std::borrow::Cow;
 use std::error::Error as _;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::cluster::ClusterError;
 use super::follow::FollowError;
-use crate::config::{ConfigError, Place};
+use crate::config::ConfigError;
+use crate::dataset::LoadError;
 use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
-use crate::dataset::store::{StoreError, WriteError};
-use crate::dataset::{Ids, LoadError, NodeDataError, OverBudget};
+use crate::dataset::store::WriteError;
 use crate::engine::EngineError;
 use crate::engine::checkpoint::CheckpointError;
 use crate::engine::mesh::MeshError;
-use crate::evaluate::{EvaluateError, Metric};
+use crate::evaluate::EvaluateError;
+use crate::experiment::RunError;
 use crate::finetune::TuneError;
 use crate::finetune::network::NetworkError;
-use crate::graph::{GraphError, Order, TileError};
-use crate::matrix::Shape;
-use crate::matrix::text::{Problem, Refusal, TextError};
+use crate::matrix::text::{Problem, Refusal};
 use crate::model::classifier::ClassifierError;
 use crate::model::embedding::ModelError;
 use crate::model::features::FeatureError;
@@ -26,7 +24,8 @@ use crate::model::propagation::PropagationError;
 use crate::model::rank::RankError;
 use crate::report::export::ExportError;
 use crate::report::output::OutputError;
-use crate::report::progress::{above, has_colours, take_down};
+pub(super) use crate::report::progress::note;
+use crate::report::progress::{has_colours, take_down};
 use crate::report::saved::{SavedError, UnknownNode};
 use crate::report::shown::ShownError;
 use crate::serve::ServeError;
@@ -36,6 +35,9 @@ use crate::svd::SvdError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The experiment cannot be carried out.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// The config is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -75,115 +77,9 @@ pub enum Error {
         /// Why.
         source: Box<FetchError>,
     },
-    /// The embedding cannot be computed.
-    #[error("cannot embed the nodes of `{dataset}`")]
-    Embed {
-        /// The dataset.
-        dataset: String,
-        /// Why.
-        source: Box<ModelError>,
-    },
-    /// A text states no matrix over this dataset. It is shown whole, with its place in the text.
-    #[error("{place}: {error}")]
-    Statement {
-        /// Where the text stands.
-        place: Place,
-        /// What is wrong with it.
-        error: TextError,
-    },
-    /// A matrix of one's own cannot be decomposed.
-    #[error("cannot decompose the matrix of {place} ({shape})")]
-    Decompose {
-        /// Where the text stands.
-        place: Place,
-        /// The shape of the matrix.
-        shape: Shape,
-        /// Why.
-        source: Box<ModelError>,
-    },
-    /// Edges are found by a score for every pair of nodes.
-    #[error(
-        "{place}: a matrix of {shape} scores no pairs of the {nodes} nodes to fine-tune on: leave [finetune] out, or \
-         state one of {nodes}×{nodes}"
-    )]
-    NoPairs {
-        /// Where the text stands.
-        place: Place,
-        /// The shape of the matrix.
-        shape: Shape,
-        /// How many nodes there are.
-        nodes: usize,
-    },
-    /// The dataset cannot be loaded.
-    #[error(transparent)]
-    Load(#[from] LoadError),
     /// A store cannot be written.
     #[error(transparent)]
     Store(#[from] WriteError),
-    /// The edges make no graph.
-    #[error("the edges of `{dataset}` make no graph")]
-    Graph {
-        /// The dataset.
-        dataset: String,
-        /// Why.
-        source: GraphError,
-    },
-    /// Its matrix takes more memory than may be used.
-    #[error("cannot build the graph of `{dataset}`, which has {nodes} nodes")]
-    TooLarge {
-        /// The dataset.
-        dataset: String,
-        /// Its nodes.
-        nodes: usize,
-        /// How much is needed.
-        source: OverBudget,
-    },
-    /// No rank could be chosen.
-    #[error("cannot choose a rank for `{dataset}`")]
-    Rank {
-        /// The dataset.
-        dataset: String,
-        /// Why.
-        source: Box<RankError>,
-    },
-    /// The kernel cannot be trained.
-    #[error("cannot fine-tune on `{dataset}`")]
-    Tune {
-        /// The dataset.
-        dataset: String,
-        /// Why.
-        source: TuneError,
-    },
-    /// The nodes cannot be classified as they are.
-    #[error("cannot classify the nodes of `{dataset}`")]
-    Nodes {
-        /// The dataset.
-        dataset: String,
-        /// Why.
-        source: Box<NodeDataError>,
-    },
-    /// The features cannot be made ready.
-    #[error("cannot use the features of `{dataset}`")]
-    Features {
-        /// The dataset.
-        dataset: String,
-        /// Why.
-        source: Box<FeatureError>,
-    },
-    /// No classifier could be fitted or applied.
-    #[error("cannot classify nodes")]
-    Classify(#[source] Box<ClassifierError>),
-    /// No network could be trained or asked.
-    #[error("the network cannot be trained or applied")]
-    Network(#[source] Box<NetworkError>),
-    /// A network looks features up row by row, and there are too many to write down.
-    #[error("{rows} × {columns} features are too many to train a network on: set features.components, such as 100")]
-    TooManyFeatures {
-        /// How many nodes.
-        rows: usize,
-        /// How many features each.
-        columns: usize,
-    },
     /// A run cannot be shown.
     #[error(transparent)]
     Shown(Box<ShownError>),
@@ -250,55 +146,12 @@ pub enum Error {
         /// The option that is missing.
         size: &'static str,
     },
-    /// There are no edges to update with.
-    #[error(
-        "`{dataset}` has no validation edges to update with: leave [update] out, or hold edges out with data.valid"
-    )]
-    NothingToAdd {
-        /// The dataset.
-        dataset: String,
-    },
-    /// Walks cannot be taken along edges of negative weight.
-    #[error(
-        "some edges of `{dataset}` have a negative weight: walks need weights of 0 or more; state a matrix of your own \
-         (matrix = \"A\"), or convert the data again without them"
-    )]
-    NegativeWeights {
-        /// The dataset.
-        dataset: String,
-    },
-    /// A residual is not a finite number, so nothing that was computed can be trusted.
-    #[error("the residual of singular triplet {triplet} is {residual}: the computation broke down")]
-    BrokenDown {
-        /// Which triplet, from 0.
-        triplet: usize,
-        /// Its residual.
-        residual: f64,
-    },
-    /// A figure cannot be computed.
-    #[error("cannot compute `{metric}` on the {split} pairs of `{dataset}`")]
-    Evaluate {
-        /// The figure.
-        metric: Metric,
-        /// Which pairs.
-        split: &'static str,
-        /// The dataset.
-        dataset: String,
-        /// Why.
-        source: EvaluateError,
-    },
     /// The results cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// A plan cannot be printed.
     #[error("cannot print")]
     Show(#[source] io::Error),
-    /// A product could not be measured.
-    #[error("cannot multiply to measure")]
-    Measure(#[from] EngineError),
-    /// A matrix cannot be decomposed as it was asked for.
-    #[error("cannot decompose the matrix")]
-    Plan(#[from] SvdError),
     /// The results are written but cannot be printed.
     #[error("cannot print the results on stdout; they are in {}", folder.display())]
     Print {
@@ -315,9 +168,6 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A checkpoint cannot be read, or is one of another run.
-    #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
     /// Somebody asked the run to end.
     #[error("interrupted{}", if *is_kept { ": to go on from the checkpoint, give the same command and --resume" } else { "" })]
     Interrupted {
@@ -354,7 +204,7 @@ macro_rules! boxed {
     };
 }
 
-boxed!(ClassifierError => Classify, NetworkError => Network, SavedError => Saved, FollowError => Follow);
+boxed!(SavedError => Saved, FollowError => Follow);
 
 impl From<UnknownNode> for Error {
     fn from(unknown: UnknownNode) -> Self {
@@ -362,17 +212,18 @@ impl From<UnknownNode> for Error {
     }
 }
 
-impl From<StoreError> for Error {
-    fn from(source: StoreError) -> Self {
-        Self::Load(source.into())
-    }
+/// What the parts of an experiment refuse on their own is worded as the experiment does.
+macro_rules! of_run {
+    ($($source:ty),*) => {
+        $(impl From<$source> for Error {
+            fn from(source: $source) -> Self {
+                Self::Run(source.into())
+            }
+        })*
+    };
 }
 
-impl From<TileError> for Error {
-    fn from(source: TileError) -> Self {
-        StoreError::from(source).into()
-    }
-}
+of_run!(LoadError, CheckpointError, ClassifierError, EngineError, SvdError);
 
 impl Error {
     /// The exit code for something that went wrong while running.
@@ -386,27 +237,6 @@ impl Error {
     /// The exit code for a run that was asked to end.
     pub const INTERRUPTED: u8 = 130;
 
-    /// The same, with the user's name for the node that it is about; `order` says which row a node
-    /// has, where not its own.
-    pub(super) fn with_node_name(mut self, ids: &Ids, order: Option<&Order>) -> Self {
-        let model = match &mut self {
-            Self::Embed { source, .. } | Self::Decompose { source, .. } => Some(&mut **source),
-            Self::Rank { source, .. } => match &mut **source {
-                RankError::Model(source) => Some(source),
-                _ => None,
-            },
-            _ => None,
-        };
-        if let Some(ModelError::Degree(error)) = model {
-            let node = match order {
-                None => Some(error.row),
-                Some(order) => order.rows().iter().position(|&row| row as usize == error.row),
-            };
-            error.name = node.and_then(|node| ids.get(node)).map(Cow::into_owned);
-        }
-        self
-    }
-
     fn of_model(error: &ModelError) -> u8 {
         match error {
             ModelError::NoWalks => Self::USAGE,
@@ -418,46 +248,39 @@ impl Error {
         }
     }
 
-    /// The code that the process ends with.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_) | Self::DataFolder { .. } | Self::Cluster(_) => Self::USAGE,
-            Self::Mesh(_) => Self::CLUSTER,
-            Self::Launch(_) => Self::FAILED,
-            Self::Launched { code, .. } => *code,
-            Self::Catalog(error) | Self::Load(LoadError::Catalog(error)) => match error {
-                CatalogError::Unknown { .. } => Self::USAGE,
-                CatalogError::Missing { .. } => Self::DATA,
-                _ => Self::FAILED,
-            },
-            Self::Load(LoadError::NoRoom(_)) => Self::FAILED,
+    fn of_catalog(error: &CatalogError) -> u8 {
+        match error {
+            CatalogError::Unknown { .. } => Self::USAGE,
+            CatalogError::Missing { .. } => Self::DATA,
+            _ => Self::FAILED,
+        }
+    }
+
+    fn of_run(error: &RunError) -> u8 {
+        match error {
+            RunError::Load(LoadError::Catalog(error)) => Self::of_catalog(error),
+            RunError::Load(LoadError::NoRoom(_)) => Self::FAILED,
             // As where the computation takes too much.
-            Self::Load(error) if error.is_over_budget() => Self::USAGE,
-            Self::TooLarge { .. } => Self::USAGE,
-            Self::Load(_) | Self::Store(WriteError::Store(_)) => Self::DATA,
-            Self::Store(WriteError::Occupied { .. }) => Self::USAGE,
-            Self::Store(_) => Self::FAILED,
-            Self::Fetch { source, .. } if source.is_bad_data() => Self::DATA,
-            Self::Fetch { .. } => Self::FAILED,
-            Self::Embed { source, .. } | Self::Decompose { source, .. } => Self::of_model(source),
-            Self::Statement { error, .. } => match error.problem() {
+            RunError::Load(error) if error.is_over_budget() => Self::USAGE,
+            RunError::TooLarge { .. } => Self::USAGE,
+            RunError::Load(_) => Self::DATA,
+            RunError::Embed { source, .. } | RunError::Decompose { source, .. } => Self::of_model(source),
+            RunError::Statement { error, .. } => match error.problem() {
                 Problem::Refused { refusal: Refusal::Failed(_), .. } => Self::FAILED,
                 _ => Self::USAGE,
             },
-            Self::NoPairs { .. } | Self::MissingSize { .. } => Self::USAGE,
-            Self::Plan(error) if error.is_misuse() => Self::USAGE,
-            Self::Plan(_) | Self::Show(_) | Self::Measure(_) => Self::FAILED,
-            Self::Rank { source, .. } => match source.as_ref() {
+            RunError::NoPairs { .. } => Self::USAGE,
+            RunError::Plan(error) if error.is_misuse() => Self::USAGE,
+            RunError::Plan(_) | RunError::Measure(_) => Self::FAILED,
+            RunError::Rank { source, .. } => match source.as_ref() {
                 RankError::Model(source) => Self::of_model(source),
                 RankError::NoCandidate { .. } => Self::USAGE,
                 RankError::TooFewEdges { .. } | RankError::Graph(_) => Self::DATA,
                 _ => Self::FAILED,
             },
-            Self::Tune { source, .. } => match source {
-                TuneError::NoEdges => Self::DATA,
-                _ => Self::FAILED,
-            },
-            Self::Classify(source) => match source.as_ref() {
+            RunError::Tune { source: TuneError::NoEdges, .. } => Self::DATA,
+            RunError::Tune { .. } => Self::FAILED,
+            RunError::Classify(source) => match source.as_ref() {
                 ClassifierError::Svd(error) if error.is_misuse() => Self::USAGE,
                 ClassifierError::TooLargeToDrop { .. } => Self::USAGE,
                 ClassifierError::NoLabels
@@ -465,21 +288,12 @@ impl Error {
                 | ClassifierError::Propagation(PropagationError::Degree(_)) => Self::DATA,
                 _ => Self::FAILED,
             },
-            Self::Features { source, .. } => match source.as_ref() {
+            RunError::Features { source, .. } => match source.as_ref() {
                 FeatureError::Svd(error) if error.is_misuse() => Self::USAGE,
                 FeatureError::Svd(_) | FeatureError::Engine(_) => Self::FAILED,
                 _ => Self::DATA,
             },
-            Self::Shown(_) => Self::DATA,
-            Self::Saved(_) | Self::Nodes { .. } | Self::OtherGraph { .. } => Self::DATA,
-            Self::OwnEmbedding { .. } | Self::UnknownClass { .. } => Self::DATA,
-            Self::UnknownNode { place: None, .. } | Self::Export(ExportError::Sides(_)) => Self::USAGE,
-            Self::UnknownNode { .. } | Self::UnknownPair { .. } | Self::Nodelist { .. } => Self::DATA,
-            Self::Export(ExportError::Output(_)) => Self::FAILED,
-            Self::Export(_) => Self::DATA,
-            Self::Serve(error) if error.is_misuse() => Self::USAGE,
-            Self::Serve(_) => Self::FAILED,
-            Self::Network(source) => match source.as_ref() {
+            RunError::Network(source) => match source.as_ref() {
                 NetworkError::NothingToLearn | NetworkError::Unlabelled { .. } | NetworkError::NoSuchNode { .. } => {
                     Self::DATA
                 }
@@ -488,20 +302,46 @@ impl Error {
                 }
                 _ => Self::FAILED,
             },
-            Self::TooManyFeatures { .. } => Self::USAGE,
-            Self::Graph { .. } | Self::NothingToAdd { .. } | Self::NegativeWeights { .. } => Self::DATA,
-            Self::Evaluate { source, .. } => match source {
-                EvaluateError::Empty { .. } => Self::DATA,
-                _ => Self::FAILED,
-            },
-            Self::Checkpoint(CheckpointError::OtherRun { .. }) => Self::USAGE,
-            Self::Checkpoint(_) => Self::FAILED,
+            RunError::TooManyFeatures { .. } => Self::USAGE,
+            RunError::Nodes { .. } | RunError::Graph { .. } => Self::DATA,
+            RunError::NothingToAdd { .. } | RunError::NegativeWeights { .. } => Self::DATA,
+            RunError::Evaluate { source: EvaluateError::Empty { .. }, .. } => Self::DATA,
+            RunError::Evaluate { .. } | RunError::BrokenDown { .. } => Self::FAILED,
+            RunError::Checkpoint(CheckpointError::OtherRun { .. }) => Self::USAGE,
+            RunError::Checkpoint(_) => Self::FAILED,
+        }
+    }
+
+    /// The code that the process ends with.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Run(error) => Self::of_run(error),
+            Self::Config(_) | Self::DataFolder { .. } | Self::Cluster(_) => Self::USAGE,
+            Self::Mesh(_) => Self::CLUSTER,
+            Self::Launch(_) => Self::FAILED,
+            Self::Launched { code, .. } => *code,
+            Self::Catalog(error) => Self::of_catalog(error),
+            Self::Store(WriteError::Store(_)) => Self::DATA,
+            Self::Store(WriteError::Occupied { .. }) => Self::USAGE,
+            Self::Store(_) => Self::FAILED,
+            Self::Fetch { source, .. } if source.is_bad_data() => Self::DATA,
+            Self::Fetch { .. } => Self::FAILED,
+            Self::MissingSize { .. } => Self::USAGE,
+            Self::Shown(_) => Self::DATA,
+            Self::Saved(_) | Self::OtherGraph { .. } => Self::DATA,
+            Self::OwnEmbedding { .. } | Self::UnknownClass { .. } => Self::DATA,
+            Self::UnknownNode { place: None, .. } | Self::Export(ExportError::Sides(_)) => Self::USAGE,
+            Self::UnknownNode { .. } | Self::UnknownPair { .. } | Self::Nodelist { .. } => Self::DATA,
+            Self::Export(ExportError::Output(_)) => Self::FAILED,
+            Self::Export(_) => Self::DATA,
+            Self::Serve(error) if error.is_misuse() => Self::USAGE,
+            Self::Serve(_) => Self::FAILED,
             Self::Interrupted { .. } => Self::INTERRUPTED,
             Self::Follow(error) if error.is_misuse() => Self::USAGE,
             Self::Follow(error) if error.is_of_system() => Self::FAILED,
             Self::Follow(_) => Self::DATA,
-            Self::BrokenDown { .. }
-            | Self::Output(_)
+            Self::Output(_)
+            | Self::Show(_)
             | Self::Print { .. }
             | Self::Timeline { .. }
             | Self::Unwell { .. }
@@ -526,13 +366,6 @@ pub(super) fn in_one_line(error: &Error) -> String {
 pub(super) fn print_line(error: &MeshError) {
     take_down();
     note(&format!("{}{error}", kind()));
-}
-
-/// Tells a person something, on stderr. A closed stderr is no reason to fail.
-pub(super) fn note(text: &str) {
-    above(|| {
-        let _ = writeln!(io::stderr().lock(), "{text}");
-    });
 }
 
 /// What stands before an error.

@@ -1,12 +1,7 @@
-//! Amounts of memory: as people write them, and what the machine has.
-
-use std::fs;
+//! Amounts of memory, as people write them.
 
 use crate::dataset::Budget;
-use crate::report::memory::bytes_of;
-
-/// The program itself, its threads and their stacks.
-pub(super) const PROGRAM_BYTES: u64 = 9 << 20;
+pub(super) use crate::experiment::memory::share;
 
 /// Reads an amount such as `16GB`, `512MiB` or `1.5e9`.
 pub(super) fn parse(text: &str) -> Result<u64, String> {
@@ -28,15 +23,6 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
         Ok(number) if number > 0.0 && number * unit < u64::MAX as f64 => Ok((number * unit) as u64),
         _ => Err("give an amount above 0, such as 16GB, 512MiB or 1.5e9".to_owned()),
     }
-}
-
-/// Three quarters of what the machine has, or of what its container may use; `None` where the system does not tell.
-pub(super) fn share() -> Option<u64> {
-    let read = |path: &str| fs::read_to_string(path).ok();
-    let installed = read("/proc/meminfo").and_then(|text| bytes_of("MemTotal", &text));
-    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let allowed = limits.iter().filter_map(|path| read(path)?.trim().parse().ok());
-    allowed.chain(installed).min().map(|bytes: u64| bytes / 4 * 3)
 }
 
 /// Does `work`, in which reading data takes no more than so many bytes, or [`share`].

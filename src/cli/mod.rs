@@ -14,9 +14,8 @@ mod explain;
 mod follow;
 #[cfg(unix)]
 mod launch;
-mod links;
 mod memory;
-mod nodes;
+mod predict;
 mod report;
 mod request;
 mod results;
@@ -38,7 +37,7 @@ pub use explain::Explain;
 pub use follow::{Cadence, Follow, FollowError};
 #[cfg(unix)]
 pub use launch::Launch;
-pub use nodes::predict::Predict;
+pub use predict::Predict;
 pub use report::Report;
 pub use request::{Format, Request};
 pub use results::export::Export;

@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 
-use super::{Error, Request, print_text};
-use crate::report::details::{Degrees, Details, Mapped, NodeMap, VERSION};
+use super::{Error, print_text};
+use crate::experiment::Outcome;
+use crate::report::details::Details;
 use crate::report::html;
-use crate::report::metrics::Metrics;
 use crate::report::output::{DETAILS, Folder, REPORT, ResultFile, folder_of, write_text};
 use crate::report::shown::Shown;
 
@@ -55,29 +55,11 @@ impl Report {
     }
 }
 
-/// What a run knows beyond its figures when it is over.
-pub(super) struct Known<'a> {
-    pub(super) degrees: Option<Degrees>,
-    /// The names of the classes, where nodes were classified.
-    pub(super) classes: &'a [String],
-    pub(super) mapped: Option<Mapped<'a>>,
-    pub(super) plan: Option<String>,
-}
-
 /// The report of a run as files: what it shows, and the page.
-pub(super) fn files(request: &Request, metrics: &Metrics, known: Known<'_>) -> Vec<ResultFile<'static>> {
-    let details = Details {
-        version: VERSION,
-        program: concat!("isvd-dist ", env!("CARGO_PKG_VERSION")).to_owned(),
-        command: command(),
-        written: timestamp(SystemTime::now()),
-        classes: known.classes.to_vec(),
-        stages: metrics.stages.iter().map(|stage| stage.details.clone()).collect(),
-        degrees: known.degrees,
-        map: known.mapped.as_ref().and_then(NodeMap::new),
-        plan: known.plan,
-    };
-    let shown = Shown { name: request.experiment.name.clone(), metrics: metrics.clone(), details };
+pub(super) fn files(outcome: &Outcome) -> Vec<ResultFile<'static>> {
+    let metrics = outcome.metrics.clone();
+    let details = Details::new(outcome, command(), timestamp(SystemTime::now()));
+    let shown = Shown { name: metrics.config.clone(), metrics, details };
     let page = html::report(&shown);
     let length = page.len();
     vec![

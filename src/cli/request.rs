@@ -1,6 +1,5 @@
 use std::env;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tracing::level_filters::LevelFilter;
 
@@ -9,7 +8,7 @@ use super::checkpoints::Checkpoints;
 use super::cluster::check_shared;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
-use crate::engine::{Cluster, Keeper, Watch, mesh};
+use crate::engine::{Cluster, mesh};
 use crate::report::progress::Voice;
 
 /// A run that makes sense: what [`Arguments`] ask for, read and checked.
@@ -33,16 +32,12 @@ pub struct Request {
     pub checkpoint: Checkpoints,
     /// Whether to go on from one.
     pub resume: bool,
-    /// The entries of the config that were overridden.
-    pub set: Vec<String>,
     /// What is told on stderr of what happens.
     pub log: LevelFilter,
     /// The file that shows every step on a time line.
     pub timeline: Option<PathBuf>,
     /// Whether a report is written.
     pub report: bool,
-    /// Keeps what is found, once the data is known.
-    pub keeper: Option<Arc<Keeper>>,
 }
 
 /// What is printed on stdout.
@@ -78,12 +73,7 @@ impl Request {
         check_shared(&experiment.dataset, company.as_ref().map_or(1, |company| company.addresses.len()))?;
         let log = LevelFilter::from(log);
         Ok(Self {
-            cluster: Cluster {
-                workers: workers.count(),
-                transport: transport.into(),
-                memory: memory.or_else(memory::share),
-                mesh: None,
-            },
+            cluster: Cluster { workers: workers.count(), transport, memory: memory.or_else(memory::share), mesh: None },
             data,
             out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),
             format: if json { Format::Json } else { Format::Table },
@@ -95,29 +85,11 @@ impl Request {
             company,
             checkpoint,
             resume,
-            set: what.assignments(),
             log,
             timeline: trace,
             report: !no_report,
-            keeper: None,
             experiment,
         })
-    }
-}
-
-impl Request {
-    /// Who stands by the next piece of work.
-    pub(super) fn watch<P: ?Sized>(&self, progress: Arc<P>) -> Watch<P> {
-        match &self.keeper {
-            None => Watch::new(progress),
-            Some(keeper) => keeper.watch(progress),
-        }
-    }
-
-    /// The same with so many bytes of the memory taken already.
-    pub(super) fn beside(&self, bytes: u64) -> Self {
-        let memory = self.cluster.memory.map(|memory| memory.saturating_sub(bytes));
-        Self { cluster: Cluster { memory, ..self.cluster }, ..self.clone() }
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Experiment {
     pub text: String,
     /// Every entry that was set, by its key.
     pub settings: BTreeMap<String, String>,
+    /// The assignments that override entries of the text.
+    pub overrides: Vec<String>,
     /// The graph.
     pub dataset: Source,
     /// The seed of all random numbers.
@@ -114,6 +116,7 @@ impl Experiment {
             name: name.to_owned(),
             text: text.to_owned(),
             settings: entries.settings(),
+            overrides: assignments.to_vec(),
             dataset,
             seed,
             import,
@@ -129,9 +132,9 @@ impl Experiment {
         })
     }
 
-    /// One experiment a seed.
+    /// One experiment a seed; there is at least one.
     pub fn runs(&self) -> impl Iterator<Item = Self> + '_ {
-        (0..self.seeds as u64).map(|run| self.clone().with_seed(self.seed.wrapping_add(run)))
+        (0..self.seeds.max(1) as u64).map(|run| self.clone().with_seed(self.seed.wrapping_add(run)))
     }
 
     /// The same experiment with another seed.

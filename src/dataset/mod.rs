@@ -7,6 +7,7 @@ pub mod catalog;
 mod checksum;
 pub mod demo;
 mod edges;
+#[cfg(feature = "download")]
 pub mod fetch;
 pub mod format;
 pub mod gauge;

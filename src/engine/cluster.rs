@@ -80,6 +80,7 @@ impl Cluster {
 
 /// How blocks travel between the workers of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Transport {
     /// As shared pointers: nothing is copied.
     #[default]

@@ -191,7 +191,7 @@ fn decode_node(words: &mut Words<'_>, tiles: usize, length: usize) -> Result<Nod
     Ok(Node { level, number, values })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "fuzzing"))]
 pub(super) mod tests {
     use super::*;
     use crate::engine::fuzz::received;

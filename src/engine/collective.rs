@@ -236,7 +236,7 @@ fn copied(blocks: &[Block], pool: &mut Pool) -> BlockData {
     BlockData::Shared(pool.lend(buffer), 0..length)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "fuzzing"))]
 mod tests {
     use super::*;
     use crate::engine::codec::tests::over_the_wire;

@@ -29,13 +29,18 @@ mod compile;
 mod directed;
 mod error;
 mod exchange;
+#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz;
 mod ladders;
 mod ledger;
-#[cfg(test)]
+#[cfg(all(test, feature = "cluster"))]
 mod local_mesh;
 mod map;
+#[cfg(feature = "cluster")]
+pub mod mesh;
+#[cfg(not(feature = "cluster"))]
+#[path = "no_mesh.rs"]
 pub mod mesh;
 pub mod multiply;
 mod needs;

@@ -179,5 +179,5 @@ fn hand_out<'scope>(
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "fuzzing"))]
 mod tests;

@@ -156,7 +156,7 @@ impl Session<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cluster", feature = "formats"))]
 mod tests {
     use std::thread;
 

@@ -1,5 +1,6 @@
 //! A sparse matrix, stored tile by tile.
 
+mod convert;
 mod patch;
 mod stored;
 

@@ -1,5 +1,7 @@
 //! A dense matrix, stored.
 
+mod convert;
+
 use super::{MatrixError, Shape};
 
 /// A stored dense matrix, row after row.

@@ -38,7 +38,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::graph::Sparse;
-use crate::kernel::Mask;
+pub use crate::kernel::{Mask, Panel, PanelMut};
 
 pub use dense::Dense;
 pub use entries::Entries;

@@ -14,8 +14,7 @@ use crate::kernel::{Panel, PanelMut};
 ///
 /// ```
 /// use isvd_dist::engine::Cluster;
-/// use isvd_dist::kernel::{Panel, PanelMut};
-/// use isvd_dist::matrix::{LinearMap, Matrix, Shape};
+/// use isvd_dist::matrix::{LinearMap, Matrix, Panel, PanelMut, Shape};
 /// use isvd_dist::svd::{Options, decompose};
 /// use std::ops::Range;
 ///

@@ -13,13 +13,14 @@ pub struct Vectors {
 
 /// Which vector of a node is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Side {
-    /// That of `L`.
+    /// U√S, for what leaves a node
     #[default]
     Left,
-    /// That of `R`.
+    /// V√S, for what arrives at a node
     Right,
-    /// One after the other.
+    /// Both, one after the other
     Both,
 }
 

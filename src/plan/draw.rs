@@ -6,6 +6,7 @@ use super::program::{Program, Value};
 
 /// In which language a drawing is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Drawing {
     /// Graphviz.
     Dot,

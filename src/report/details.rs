@@ -3,21 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Ids, UNLABELLED};
-use crate::evaluate::Curves;
+use crate::experiment::details::{Degrees, StageDetails};
+use crate::experiment::{Found, Outcome};
 use crate::matrix::Dense;
 use crate::model::map::{Options, map};
-use crate::svd::Look;
 
 /// The form of `report.json` that is written and understood.
 pub const VERSION: u32 = 1;
-/// The most points of a curve.
-pub const CURVE_POINTS: usize = 300;
 /// The most points of a map: as many as can be told apart, and laid out in a tenth of a second or two.
 pub const MAP_POINTS: usize = 2_000;
-/// More classes than this are too many to show beside each other.
-const MOST_CLASSES: usize = 100;
-/// Bins of degrees from a power of ten to the next.
-const BINS: f64 = 10.0;
 
 /// Everything that a run found besides its figures.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -46,107 +40,49 @@ pub struct Details {
     pub plan: Option<String>,
 }
 
-/// What one stage found besides its figures; of several runs, the first.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct StageDetails {
-    /// From the largest down.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub singular_values: Vec<f64>,
-    /// The residual of each of their triplets, relative to its own σ.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub relative_residuals: Vec<f64>,
-    /// The worst of them on the way, where somebody looked.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub convergence: Vec<Look>,
-    /// How edges were told from other pairs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub curves: Option<SplitCurves>,
-    /// Into which classes nodes were put.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub confusion: Option<Confusion>,
-    /// The mean loss of a kernel over stretches of as many batches each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub losses: Vec<f64>,
-}
-
-/// Curves, and of which pairs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SplitCurves {
-    /// `test` or `valid`.
-    pub split: String,
-    /// The curves.
-    #[serde(flatten)]
-    pub curves: Curves,
-}
-
-/// Nodes by class, and by the class they were put in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Confusion {
-    /// `test` or `valid`.
-    pub split: String,
-    /// One row a class, one column a class found.
-    pub counts: Vec<Vec<u64>>,
-}
-
-impl Confusion {
-    /// Counts worth showing.
-    pub fn new(split: &str, counts: Vec<Vec<u64>>) -> Option<Self> {
-        (counts.len() <= MOST_CLASSES).then(|| Self { split: split.to_owned(), counts })
-    }
-}
-
-/// How many nodes have how many neighbours.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Degrees {
-    /// Nodes without edges in either direction.
-    pub isolated: usize,
-    /// The largest.
-    pub largest: f64,
-    /// Their mean.
-    pub mean: f64,
-    /// From a degree on, to the one from which on the next bin counts, and nodes in between.
-    pub bins: Vec<(f64, f64, usize)>,
-}
-
-impl Degrees {
-    /// The degrees of all nodes, `isolated` of which have no edges. Bins grow with the degree, and
-    /// whole degrees have bins of whole numbers; nodes of degree zero, isolated or with incoming
-    /// edges only, are in none.
-    pub fn of(degrees: &[f32], isolated: usize) -> Self {
-        let is_whole = degrees.iter().all(|degree| degree.fract() == 0.0);
-        let positive = degrees.iter().map(|&degree| f64::from(degree)).filter(|&degree| degree > 0.0);
-        let (least, largest) =
-            positive.clone().fold((f64::INFINITY, 0.0f64), |(low, high), one| (low.min(one), high.max(one)));
-        let mut found = Self { isolated, largest, ..Self::default() };
-        if largest == 0.0 {
-            return found;
-        }
-        let edge = |bin: i32| {
-            let exact = libm::pow(10.0, f64::from(bin) / BINS);
-            if is_whole { exact.round() } else { exact }
+impl Details {
+    /// What an experiment found, by a command that was typed at a moment.
+    pub fn new(outcome: &Outcome, command: String, written: String) -> Self {
+        let (dataset, seed) = (&outcome.dataset, outcome.metrics.seed);
+        let (map, classes) = match &outcome.found {
+            Found::Embedding(embedding) => {
+                let ids = outcome.ids();
+                let map = NodeMap::new(&Mapped {
+                    of: "embedding",
+                    vectors: &embedding.left,
+                    rank: embedding.rank,
+                    rows: embedding.nodes,
+                    ids,
+                    labels: ids.and(dataset.labels.as_deref()).map(|labels| (labels, &dataset.classes[..])),
+                    seed,
+                });
+                (map, Vec::new())
+            }
+            Found::Classifier { probabilities, .. } => {
+                let odds = log_odds(probabilities);
+                let map = NodeMap::new(&Mapped {
+                    of: "class probabilities",
+                    vectors: odds.data(),
+                    rank: odds.columns(),
+                    rows: odds.rows(),
+                    ids: outcome.ids(),
+                    labels: Some((dataset.labels.as_deref().unwrap_or_default(), &dataset.classes)),
+                    seed,
+                });
+                (map, dataset.classes.clone())
+            }
         };
-        let first = (libm::log10(least) * BINS).floor() as i32 - 1;
-        let mut edges = vec![edge(first)];
-        for bin in first + 1.. {
-            let next = edge(bin);
-            if edges.last().is_some_and(|&last| next > last) {
-                edges.push(next);
-            }
-            if next > largest {
-                break;
-            }
+        Self {
+            version: VERSION,
+            program: concat!("isvd-dist ", env!("CARGO_PKG_VERSION")).to_owned(),
+            command,
+            written,
+            classes,
+            stages: outcome.metrics.stages.iter().map(|stage| stage.details.clone()).collect(),
+            degrees: Some(outcome.degrees.clone()),
+            map,
+            plan: outcome.plan.as_ref().map(ToString::to_string),
         }
-        let mut counts = vec![0; edges.len()];
-        let mut sum = 0.0;
-        for degree in positive {
-            sum += degree;
-            counts[edges.partition_point(|&edge| edge <= degree)] += 1;
-        }
-        found.mean = sum / degrees.len() as f64;
-        let bins = edges.windows(2).zip(&counts[1..]).filter(|(_, count)| **count > 0);
-        found.bins = bins.map(|(edges, &count)| (edges[0], edges[1], count)).collect();
-        found
     }
 }
 
@@ -252,18 +188,6 @@ pub fn log_odds(probabilities: &Dense) -> Dense {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn small_degrees_have_bins_of_their_own_and_no_node_is_lost() {
-        let degrees = Degrees::of(&[0.0, 1.0, 1.0, 2.0, 3.0, 7.0, 120.0], 1);
-        assert_eq!(degrees.bins[..4], [(1.0, 2.0, 2), (2.0, 3.0, 1), (3.0, 4.0, 1), (6.0, 8.0, 1)]);
-        let (from, to, nodes) = degrees.bins[4];
-        assert!(from <= 120.0 && 120.0 < to && nodes == 1 && degrees.bins.len() == 5);
-        assert_eq!((degrees.isolated, degrees.largest), (1, 120.0));
-        let weighted = Degrees::of(&[0.25, 0.5, 1e6], 0);
-        assert_eq!(weighted.bins.iter().map(|bin| bin.2).sum::<usize>(), 3);
-        assert_eq!(Degrees::of(&[0.0, 0.0], 2), Degrees { isolated: 2, ..Degrees::default() });
-    }
 
     #[test]
     fn a_map_is_coloured_by_labels_where_there_are_any() {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Format::Npy`] | one array, a row a node; the ids stand beside it, one a line |
 //! | [`Format::Npz`] | the arrays `left` and `right`, as far as they are wanted, and `ids`, or `ids_utf8` and `ids_offsets` |
-//! | [`Format::Csv`], [`Format::Tsv`], [`Format::Parquet`] | a table: `id`, then `left_0`, `left_1`, …, `right_0`, … |
+//! | [`Format::Csv`], [`Format::Tsv`], `Format::Parquet` | a table: `id`, then `left_0`, `left_1`, …, `right_0`, … |
 //! | [`Format::Word2vec`] | the text form of word2vec: the sizes, then an id and its vector a line |
 //!
 //! An array of text is as wide as its longest element. Where that would make it far longer than the ids are, they are their bytes one
@@ -14,11 +14,11 @@
 //! where they need them. A word of word2vec has no blanks, so every blank in an id becomes `_`.
 
 mod numpy;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod table;
 mod word2vec;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::output::{OutputError, SingleFile};
@@ -27,18 +27,20 @@ use crate::model::vectors::{Side, UnlikeSides, Vectors};
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Format {
-    /// An array of NumPy.
+    /// An array of NumPy; the ids go to a file beside it that ends with .ids.txt
     Npy,
-    /// Several arrays of NumPy.
+    /// Arrays of NumPy: left, right and ids
     Npz,
-    /// A table with commas.
+    /// A table with commas: id, left_0, left_1, …
     Csv,
-    /// A table with tabs.
+    /// A table with tabs
     Tsv,
-    /// A table in columns.
+    /// The same table in columns, for pandas, polars, Spark, DuckDB
+    #[cfg(feature = "parquet")]
     Parquet,
-    /// The text form of word2vec.
+    /// The text form of word2vec, for gensim; blanks in ids become _
     Word2vec,
 }
 
@@ -102,7 +104,8 @@ impl Export<'_> {
             Format::Npz => file.write(|to| numpy::write_npz(self, to))?,
             Format::Csv => file.write(|to| table::write(self, ',', to))?,
             Format::Tsv => file.write(|to| table::write(self, '\t', to))?,
-            Format::Parquet => file.write(|to| parquet::write(self, to).map_err(io::Error::other))?,
+            #[cfg(feature = "parquet")]
+            Format::Parquet => file.write(|to| parquet::write(self, to).map_err(std::io::Error::other))?,
             Format::Word2vec => {
                 let words = word2vec::words(self.ids)?;
                 file.write(|to| word2vec::write(self, &words, to))?;
@@ -128,5 +131,5 @@ impl Export<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 mod tests;

@@ -1,14 +1,13 @@
 //! What a person sees: the table and the files of a run, and its progress while it runs.
 
+#[cfg(feature = "download")]
 pub mod catalog;
 pub mod details;
 pub mod doctor;
-pub mod explain;
+mod explain;
 pub mod export;
 pub mod follow;
 pub mod html;
-pub mod memory;
-pub mod metrics;
 pub mod output;
 pub mod progress;
 pub mod saved;

@@ -26,10 +26,10 @@ use lock::FolderLock;
 use room::{RoomWriter, with_room};
 use swap::{NEW, Swap, settle, synchronize};
 
-use super::metrics::Metrics;
 use super::saved;
 use crate::dataset::Ids;
 use crate::engine::checkpoint::Space;
+use crate::experiment::metrics::Metrics;
 use crate::model::embedding::Embedding;
 
 /// The figures.

@@ -1,5 +1,5 @@
 //! A trained classifier as files: `model.json` says what it is, arrays beside it hold its numbers. And the way back:
-//! [`SavedModel`] to apply a classifier again, [`Opened`] to use what any run found.
+//! [`TrainedClassifier`] to apply a classifier again, [`Opened`] to use what any run found.
 
 mod opened;
 
@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use npyz::NpyFile;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::output::{LEFT, METRICS, RIGHT, ResultFile};
 use super::table::quoted;
 use crate::config::{MOST_PASSES, MOST_STEPS};
 use crate::dataset::{Ids, RepeatedId};
+use crate::experiment::{Recipe, TrainedClassifier, VERSION, Weights};
 use crate::finetune::network::{Network, NetworkShape};
 use crate::kernel::elementwise::{first_non_finite, largest};
 use crate::matrix::{Dense, MatrixError};
@@ -41,78 +42,8 @@ pub const PROBABILITIES: &str = "probabilities.npy";
 /// All of them.
 pub(super) const FILES: &[&str] = &[MODEL, WEIGHTS, NETWORK, MEAN, DIRECTIONS, PREDICTIONS, PROBABILITIES];
 
-/// The form of `model.json` that is written and understood.
-const VERSION: u32 = 1;
-
 /// More than any `metrics.json`, `model.json` or `report.json` takes.
 pub(super) const MOST_JSON_BYTES: u64 = 64 << 20;
-
-/// How M is made, and what its weights give.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Recipe {
-    /// The form that it is written in.
-    pub version: u32,
-    /// The config that it was trained with, as text, and what was set on top of it.
-    pub config: SavedConfig,
-    /// How many nodes its graph had.
-    pub nodes: usize,
-    /// How many features a node carries, before they are reduced.
-    pub features: usize,
-    /// Whether the vectors of an embedding stand beside them.
-    pub embedding: bool,
-    /// Whether they are reduced.
-    pub reduced: bool,
-    /// L, how many steps features travel.
-    pub layers: usize,
-    /// Whether known labels are input.
-    pub label_reuse: bool,
-    /// How often nodes are scored.
-    pub passes: usize,
-    /// Whether a network was trained from the weights.
-    pub network: bool,
-    /// The name of each class.
-    pub classes: Vec<String>,
-}
-
-/// A config, complete enough to load the same data again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SavedConfig {
-    /// Its name.
-    pub name: String,
-    /// Its text.
-    pub text: String,
-    /// Entries that were overridden.
-    pub set: Vec<String>,
-    /// The seed of the run.
-    pub seed: u64,
-    /// The seed that the data was split with.
-    pub data_seed: u64,
-    /// Whether validation labels were learnt from too.
-    pub learnt_from_valid: bool,
-}
-
-/// A classifier that can be applied.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SavedModel {
-    /// What it is.
-    pub recipe: Recipe,
-    /// How its features are reduced, if they are.
-    pub reduction: Option<Reduction>,
-    /// The vectors beside the features, left and right, if there are any.
-    pub embedding: Option<(Dense, Dense)>,
-    /// What scores are made with.
-    pub weights: Weights,
-}
-
-/// What scores are made with.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Weights {
-    /// `M·W`
-    Linear(Arc<Dense>),
-    /// A network.
-    Network(Network),
-}
 
 /// Why a model cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -221,23 +152,6 @@ pub enum SavedError {
 }
 
 impl Recipe {
-    /// A recipe of the current version, of a plain linear model; the other fields are set after.
-    pub fn new(config: SavedConfig, nodes: usize, features: usize, classes: Vec<String>) -> Self {
-        Self {
-            version: VERSION,
-            config,
-            nodes,
-            features,
-            embedding: false,
-            reduced: false,
-            layers: 0,
-            label_reuse: false,
-            passes: 1,
-            network: false,
-            classes,
-        }
-    }
-
     /// Reads the recipe in a folder.
     pub fn load(folder: &Path) -> Result<Self, SavedError> {
         let path = folder.join(MODEL);
@@ -278,7 +192,7 @@ impl Recipe {
     }
 }
 
-impl SavedModel {
+impl TrainedClassifier {
     /// The files that hold it.
     pub fn files(&self) -> Vec<ResultFile<'_>> {
         let mut files = vec![ResultFile::new(MODEL, |file| {

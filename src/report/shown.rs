@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use npyz::NpyFile;
 
-use super::details::{Details, Mapped, NodeMap, StageDetails, VERSION, log_odds};
-use super::metrics::Metrics;
+use super::details::{Details, Mapped, NodeMap, VERSION, log_odds};
 use super::output::{DETAILS, IDS, LEFT, METRICS, SINGULAR_VALUES};
 use super::saved::{MOST_JSON_BYTES, PROBABILITIES, SavedError, most_id_bytes, of_one_run, read_array, read_text};
 use crate::dataset::Ids;
+use crate::experiment::details::StageDetails;
+use crate::experiment::metrics::Metrics;
 
 /// A run to show.
 #[derive(Debug, Clone, PartialEq)]

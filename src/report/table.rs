@@ -5,8 +5,8 @@ use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::metrics::{Metrics, Scores, Stage};
 use crate::dataset::Dataset;
+use crate::experiment::metrics::{Metrics, Scores, Stage};
 use crate::kernel::elementwise::largest;
 use crate::matrix::Dense;
 
@@ -201,7 +201,7 @@ pub fn thousands(number: impl fmt::Display) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::metrics::example;
+    use crate::experiment::metrics::example;
 
     #[test]
     fn shows_what_matters() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use isvd_dist::kernel::random::{bits, stream};
+use isvd_kernel::random::{bits, stream};
 use serde_json::Value;
 
 use crate::support::{assert_done, folder, run, text};

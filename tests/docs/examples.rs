@@ -4,6 +4,8 @@
 mod classify;
 #[path = "../../examples/embed.rs"]
 mod embed;
+#[path = "../../examples/experiment.rs"]
+mod experiment;
 #[path = "../../examples/follow_a_stream.rs"]
 mod follow_a_stream;
 #[path = "../../examples/implicit_matrix.rs"]
@@ -19,6 +21,11 @@ fn an_implicit_matrix_by_hand() {
 #[test]
 fn a_graph_is_embedded() {
     embed::main().unwrap();
+}
+
+#[test]
+fn an_experiment_is_run() {
+    experiment::main().unwrap();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Changes to bytes that those who parse them like least.
 
-use isvd_dist::kernel::random::{bits, stream};
+use isvd_kernel::random::{bits, stream};
 
 /// The numbers of a seed.
 pub struct Numbers {

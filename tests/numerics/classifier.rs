@@ -7,8 +7,7 @@ use isvd_dist::dataset::{Dataset, EdgeList, SparseFeatures, UNLABELLED};
 use isvd_dist::engine::{Cluster, EngineError, Watch, run};
 use isvd_dist::finetune::network::{self, Network, NetworkShape, Problem};
 use isvd_dist::graph::{Graph, Import, SelfLoops};
-use isvd_dist::kernel::Mask;
-use isvd_dist::matrix::{Dense, Matrix};
+use isvd_dist::matrix::{Dense, Mask, Matrix};
 use isvd_dist::model::classifier::{
     ClassifierError, Design, Examples, Fitted, Labels, Options, Rows, Scoring, Targets, fit, probabilities, score,
 };

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isvd_dist::engine::{Cluster, Watch};
-use isvd_dist::kernel::Mask;
-use isvd_dist::matrix::{Dense, Matrix};
+use isvd_dist::matrix::{Dense, Mask, Matrix};
 use isvd_dist::svd::{Method, Options, Prepared, Svd, SvdError, decompose, decompose_watched};
 
 use crate::common::{

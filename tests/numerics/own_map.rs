@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use isvd_dist::engine::{Cluster, EngineError, form, product};
-use isvd_dist::kernel::{Panel, PanelMut};
 use isvd_dist::matrix::{Dense, LinearMap, Matrix, Shape};
+use isvd_dist::matrix::{Panel, PanelMut};
 use isvd_dist::plan::{Program, Side};
 use isvd_dist::svd::{Options, decompose};
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use isvd_dist::engine::{Cluster, Watch, run};
-use isvd_dist::kernel::Mask;
-use isvd_dist::matrix::{Dense, Matrix};
+use isvd_dist::matrix::{Dense, Mask, Matrix};
 use isvd_dist::svd::{Method, Options, Prepared, SvdError, solve_on};
 
 use crate::common::{CLUSTERS, Numbers, Table, dense, dense_svd, form, pseudo_inverse_times, sparse, with_spectrum};

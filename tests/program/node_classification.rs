@@ -144,7 +144,7 @@ fn arxiv_files(own: &Path) -> Option<()> {
     let labels = flate2::read::GzDecoder::new(fs::File::open(arxiv.join("raw/node-label.csv.gz")).unwrap());
     let labels = std::io::read_to_string(labels).unwrap();
     let labels: Vec<u32> = labels.lines().map(|line| line.parse().unwrap()).collect();
-    use isvd_dist::kernel::random::{normal, stream::SYNTHETIC};
+    use isvd_kernel::random::{normal, stream::SYNTHETIC};
     let feature = |entry: usize| {
         let (node, feature) = (entry / 128, (entry % 128) as u32);
         0.21 * normal(1, SYNTHETIC, u64::from(labels[node]), feature) + normal(2, SYNTHETIC, node as u64, feature)

@@ -3,7 +3,6 @@
 use std::process;
 
 use super::super::{Error, Request, error, signals};
-use crate::dataset::Dataset;
 use crate::engine::Cluster;
 use crate::engine::mesh::{Facts, Mesh, MeshError};
 
@@ -52,14 +51,4 @@ fn facts_of(request: &Request) -> Facts {
     facts.add("--resume", if request.resume { "given" } else { "not given" });
     facts.memory = request.cluster.memory;
     facts
-}
-
-/// Has the data compared with that of the other processes, before anything is computed from it.
-pub(in crate::cli) fn state_data(cluster: &Cluster, dataset: &Dataset) {
-    let Some(mesh) = cluster.mesh else { return };
-    let mut facts = Facts::default();
-    facts.add("the number of nodes", dataset.graph.nodes());
-    facts.add("the number of edges", dataset.graph.len());
-    facts.add("the checksum of the data", format_args!("{:08x}", dataset.checksum()));
-    mesh.state(facts);
 }

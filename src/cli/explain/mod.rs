@@ -1,25 +1,22 @@
 //! `isvd-dist explain`: the plan of an experiment, and what it takes, before it is run.
 
-pub(super) mod planned;
-mod stage;
-mod subjects;
+mod sizes;
 
 use std::sync::Arc;
 
+use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use clap::{Args, ValueEnum};
 
 use super::arguments::{What, worker_count};
 use super::request::data_folder;
 use super::{Error, memory, print_text, signals};
 use crate::engine::{Cluster, measure_rates};
+use crate::experiment::explain::{Planned, StagePlan, Subjects, plan_stage};
 use crate::kernel::cores;
 use crate::plan::cost::{Machine, Rates};
 use crate::plan::{Drawing, Program};
-use crate::report::explain::{Explanation, KindPlan, StagePlan};
-use crate::report::progress::Voice;
-use stage::{Planned, plan_stage};
-use subjects::{Sizes, Subjects};
+use crate::report::progress::{Teller, Voice};
+use sizes::Sizes;
 
 /// More processes than this is a slip of the finger.
 const MOST_PROCESSES: u64 = 65536;
@@ -51,7 +48,7 @@ pub struct Explain {
 
     /// Print a drawing of the plan instead
     #[arg(long, value_enum, value_name = "LANGUAGE")]
-    pub graph: Option<Language>,
+    pub graph: Option<Drawing>,
 
     /// Multiply a random panel once by the matrix and once by its transpose, and set what it took beside the estimates
     #[arg(long, conflicts_with_all = ["nodes", "edges", "processes", "graph"])]
@@ -66,15 +63,6 @@ pub struct Explain {
     pub quiet: bool,
 }
 
-/// In which language a plan is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Language {
-    /// Graphviz.
-    Dot,
-    /// Mermaid.
-    Mermaid,
-}
-
 const EXAMPLES: &str = "\
 Examples:
   isvd-dist explain --config demo
@@ -86,13 +74,13 @@ impl Explain {
     pub fn run(&self) -> Result<(), Error> {
         signals::end_at_once("interrupted", || ());
         let experiment = self.what.experiment()?;
-        let voice = Voice::for_stderr(self.quiet);
+        let teller = Teller::shared(Voice::for_stderr(self.quiet));
         let workers = self.workers.unwrap_or_else(cores);
         let limit = self.memory.or_else(memory::share);
         let cluster = Cluster { memory: limit, ..Cluster::threads(workers) };
-        let subjects = match self.sizes.given()? {
-            Some(sizes) => Subjects::of_sizes(&experiment, &sizes)?,
-            None => Subjects::of_data(&experiment, data_folder(self.what.data.clone())?.as_deref(), cluster, voice)?,
+        let subjects = match self.sizes.given(&experiment)? {
+            Some(sizes) => Subjects::of_size(&experiment, sizes)?,
+            None => Subjects::of_data(&experiment, data_folder(self.what.data.clone())?.as_deref(), cluster, &teller)?,
         };
         let plan = |machine: &Machine| {
             let stages = subjects.stages.iter();
@@ -113,26 +101,14 @@ impl Explain {
             None => measure_rates(Cluster::threads(workers.min(cores())))?,
             Some(_) => Rates::REFERENCE,
         };
-        let mut stages = plan(&Machine { workers, processes: self.processes, rates })?;
+        let machine = Machine { workers, processes: self.processes, rates };
+        let mut stages = plan(&machine)?;
         stages.iter_mut().zip(taken).for_each(|(stage, taken)| stage.note(taken, cluster));
         if let Some(language) = self.graph {
             return print_text(draw(language, &stages));
         }
         let stages: Vec<StagePlan> = stages.into_iter().map(|planned| planned.plan).collect();
-        let explanation = Explanation {
-            config: experiment.name,
-            dataset: subjects.dataset,
-            nodes: subjects.nodes,
-            edges: subjects.training_edges + subjects.held_out_edges,
-            training_edges: subjects.training_edges,
-            held_out_edges: subjects.held_out_edges,
-            workers,
-            processes: self.processes,
-            rates: "rates as measured here",
-            memory_limit: limit,
-            kinds: KindPlan::of_stages(&stages),
-            stages,
-        };
+        let explanation = subjects.explained(experiment.name, (&machine, "rates as measured here"), limit, stages);
         match self.json {
             false => print_text(explanation.to_string()),
             true => {
@@ -143,11 +119,7 @@ impl Explain {
     }
 }
 
-fn draw(language: Language, stages: &[Planned]) -> String {
-    let drawing = match language {
-        Language::Dot => Drawing::Dot,
-        Language::Mermaid => Drawing::Mermaid,
-    };
+fn draw(drawing: Drawing, stages: &[Planned]) -> String {
     let titled: Vec<(String, Arc<Program>)> = stages.iter().flat_map(Planned::titled).collect();
     drawing.of(titled.iter().map(|(title, program)| (title.as_str(), &**program)))
 }

@@ -198,10 +198,8 @@ impl Follow {
             voice: Voice::for_stderr(self.quiet),
             checkpoint: Checkpoints(None),
             resume: self.resume,
-            set: self.what.assignments(),
             log: self.log.into(),
             timeline: None,
-            keeper: None,
             report: false,
             experiment,
         };

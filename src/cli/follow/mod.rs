@@ -21,13 +21,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::error::note;
-use super::run::{check_weights, graph_of, name_remarks};
 use super::{Error, signals};
 use crate::dataset::stream::{Batches, Log, Next, Opened, Position, Record};
 use crate::dataset::{Dataset, EdgeList};
 use crate::engine::checkpoint::{CheckpointError, Identity, Interrupt, differences};
+use crate::experiment::{Event, check_weights, graph_of, identity};
 use crate::kernel::buffer::release_unused;
 use crate::report::output::Folder;
+use crate::report::progress::Teller;
 use crate::report::trace::listen;
 use session::Session;
 use state::State;
@@ -48,9 +49,10 @@ impl Follow {
         let experiment = &request.experiment;
         let mut dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
         check_weights(experiment, &dataset)?;
-        name_remarks(&dataset, request.voice);
+        let teller = Teller::shared(request.voice);
+        teller.observe(Event::Remarks(&dataset));
         release_unused();
-        let run = request.identity(&dataset);
+        let run = identity(experiment, &dataset);
         let history = self.history(&folder, &run)?;
         // Whatever can be wrong with the stream is said before anything is computed.
         let done: Vec<Position> = history.records.iter().map(|record| record.position.clone()).collect();
@@ -59,11 +61,11 @@ impl Follow {
         if experiment.finetune.is_some() || experiment.update.is_some() || experiment.seeds > 1 {
             note("note: follow embeds, with the first seed: [finetune], [update] and evaluate.seeds are left aside");
         }
-        let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, request.voice)?;
+        let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, &teller)?;
         forget_list(&mut dataset);
         let mut log = history.log.map_or_else(|| self.begin(&folder, &run), Ok)?;
         let run = crc32fast::hash(format!("{run:?}").as_bytes());
-        let mut session = Session::new(self, &request, folder, dataset, graph, start, run)?;
+        let mut session = Session::new((self, &request), teller, folder, dataset, graph, start, run)?;
         let outcome = session
             .catch_up(&history.records, self.resume, &mut log)
             .and_then(|()| self.follow(&mut session, batches, log, &interrupt));

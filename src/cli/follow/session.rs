@@ -4,9 +4,10 @@ mod cause;
 mod results;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::{Error, Format, Request, links, print_text};
+use super::super::{Error, Format, Request, print_text};
 use super::complaints::Complaints;
 use super::held_out::HeldOut;
 use super::state::State;
@@ -16,14 +17,17 @@ use super::{Follow, FollowError};
 use crate::dataset::format::Weights;
 use crate::dataset::stream::{Batch, Entry, Log, Notice, Record, Refusal, StreamError, Time, Update};
 use crate::dataset::{Budget, Dataset, Ids, OverBudget, Source};
+use crate::engine::Watch;
+use crate::experiment::event::{Running, Task};
+use crate::experiment::follow::{BatchFigures, EmbeddingFigures, FollowFigures};
+use crate::experiment::metrics::{EMBEDDING, Seconds, Stage};
+use crate::experiment::{Observer, RunError, decomposition_of};
 use crate::graph::Graph;
 use crate::graph::evolve::EdgeChange;
 use crate::model::embedding::ModelError;
 use crate::model::follow::{Applied, Follower};
-use crate::report::follow::{BatchFigures, EmbeddingFigures, FollowFigures, write_changes};
-use crate::report::metrics::{EMBEDDING, Seconds, Stage};
+use crate::report::follow::write_changes;
 use crate::report::output::Folder;
-use crate::report::progress::Bar;
 
 /// What progress is labelled with.
 const FOLLOW: &str = "follow";
@@ -31,6 +35,7 @@ const FOLLOW: &str = "follow";
 pub(super) struct Session<'a> {
     arguments: &'a Follow,
     request: &'a Request,
+    teller: Arc<dyn Observer>,
     folder: Folder,
     changes: Option<Target>,
     dataset: Dataset,
@@ -118,8 +123,8 @@ fn unembeddable(record: &Record, source: Box<ModelError>) -> FollowError {
 
 impl<'a> Session<'a> {
     pub(super) fn new(
-        arguments: &'a Follow,
-        request: &'a Request,
+        (arguments, request): (&'a Follow, &'a Request),
+        teller: Arc<dyn Observer>,
         folder: Folder,
         dataset: Dataset,
         graph: Graph,
@@ -135,12 +140,13 @@ impl<'a> Session<'a> {
         let options = request.experiment.embedding.clone();
         let held_out = HeldOut::new(&dataset, &graph);
         let follower = Follower::new(graph, is_directed, options, request.cluster)
-            .map_err(|source| Error::Embed { dataset: dataset.name.clone(), source: source.into() })?;
+            .map_err(|source| RunError::Embed { dataset: dataset.name.clone(), source: source.into() })?;
         let changes = arguments.changes.as_deref().map(|path| Target::prepare(path, &folder)).transpose()?;
         let seconds = Seconds { load: start.elapsed().as_secs_f64(), ..Seconds::default() };
         let mut session = Self {
             arguments,
             request,
+            teller,
             folder,
             changes,
             held_out,
@@ -208,7 +214,7 @@ impl<'a> Session<'a> {
     fn go_on_from(&mut self, state: State) -> Result<(), Error> {
         let (batch, embedding) = (state.batch, state.embedding());
         let figures = EmbeddingFigures {
-            decomposition: links::decomposition_of(&embedding, &self.request.experiment.embedding.svd),
+            decomposition: decomposition_of(&embedding, &self.request.experiment.embedding.svd),
             seconds: 0.0,
             rows_moved: None,
             valid: None,
@@ -380,13 +386,13 @@ impl<'a> Session<'a> {
     /// Embeds the graph as it is, and writes the rows that moved.
     fn embed(&mut self, figures: BatchFigures) -> Result<BatchFigures, Error> {
         let start = Instant::now();
-        let bar = Bar::new(FOLLOW, self.request.voice);
-        let watch = self.request.watch(bar.callback());
+        let running = Running::begin(&self.teller, Task::Stage(FOLLOW));
+        let watch = Watch::new(running.iterations());
         let experiment = &self.request.experiment;
         let found = self.follower_mut().embed(watch);
-        let found = found.map(|embedding| links::decomposition_of(embedding, &experiment.embedding.svd));
+        let found = found.map(|embedding| decomposition_of(embedding, &experiment.embedding.svd));
         let decomposition = found.map_err(|source| self.cannot_embed(source))?;
-        bar.done("");
+        running.done();
         let seconds = start.elapsed().as_secs_f64();
         let stage = Stage { decomposition: Some(decomposition), ..Stage::new(EMBEDDING, seconds) };
         if let Some(shortfall) = stage.shortfalls().into_iter().next() {
@@ -444,7 +450,8 @@ impl<'a> Session<'a> {
     }
 
     fn cannot_embed(&self, source: ModelError) -> Error {
-        Error::Embed { dataset: self.request.experiment.dataset.to_string(), source: source.into() }
+        let dataset = self.request.experiment.dataset.to_string();
+        RunError::Embed { dataset, source: source.into() }.into()
     }
 
     fn graph(&self) -> &Graph {

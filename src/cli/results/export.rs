@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::{Model, Which};
+use super::Model;
 use crate::cli::{Error, print_text};
-use crate::report::export;
+use crate::model::vectors::Side;
+use crate::report::export::{self, Format};
 use crate::report::table::exported;
 
 /// Write the vectors of all nodes, with their own ids, to a file for another program
@@ -23,7 +24,7 @@ pub struct Export {
 
     /// Which vectors
     #[arg(long, value_enum, default_value = "left")]
-    pub which: Which,
+    pub which: Side,
 
     /// The file to write; one that is there is replaced
     #[arg(long, value_name = "FILE")]
@@ -35,43 +36,13 @@ Examples:
   isvd-dist export --model out/demo --format parquet --which both --out vectors.parquet
   isvd-dist export --model out/demo --format word2vec --out vectors.txt";
 
-/// A kind of file, as the command line spells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// An array of NumPy; the ids go to a file beside it that ends with .ids.txt
-    Npy,
-    /// Arrays of NumPy: left, right and ids
-    Npz,
-    /// A table with commas: id, left_0, left_1, …
-    Csv,
-    /// A table with tabs
-    Tsv,
-    /// The same table in columns, for pandas, polars, Spark, DuckDB
-    Parquet,
-    /// The text form of word2vec, for gensim; blanks in ids become _
-    Word2vec,
-}
-
-impl From<Format> for export::Format {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Npy => Self::Npy,
-            Format::Npz => Self::Npz,
-            Format::Csv => Self::Csv,
-            Format::Tsv => Self::Tsv,
-            Format::Parquet => Self::Parquet,
-            Format::Word2vec => Self::Word2vec,
-        }
-    }
-}
-
 impl Export {
     /// Opens, writes and says what was written.
     pub fn run(&self) -> Result<(), Error> {
         let model = self.model.open()?;
         let vectors = model.vectors()?;
-        let export = export::Export { vectors, side: self.which.into(), ids: &model.ids };
-        let files = export.write(self.format.into(), &self.out)?;
-        print_text(exported(model.ids.len(), vectors.columns(self.which.into()), &files))
+        let export = export::Export { vectors, side: self.which, ids: &model.ids };
+        let files = export.write(self.format, &self.out)?;
+        print_text(exported(model.ids.len(), vectors.columns(self.which), &files))
     }
 }

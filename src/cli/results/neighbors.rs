@@ -9,11 +9,12 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Model, Which};
+use super::Model;
 use crate::cli::arguments::worker_count;
 use crate::cli::{Error, print_text};
 use crate::kernel::cores;
 use crate::model::neighbours::Neighbour;
+use crate::model::vectors::Side;
 use crate::report::saved::Opened;
 use crate::report::table::{quoted, shortest};
 
@@ -43,7 +44,7 @@ pub struct Neighbors {
 
     /// Which vectors cosines are taken of
     #[arg(long, value_enum, default_value = "left")]
-    pub which: Which,
+    pub which: Side,
 
     /// Print JSON
     #[arg(long, conflicts_with = "csv")]
@@ -86,7 +87,7 @@ impl Neighbors {
         model.vectors()?;
         let rows = self.rows(&model)?;
         let neighbours = match self.by {
-            By::Cosine => model.by_cosine(self.which.into())?,
+            By::Cosine => model.by_cosine(self.which)?,
             By::Score => model.by_score()?,
         };
         let found = neighbours.of(&rows, self.top, self.workers.unwrap_or_else(cores));

@@ -203,5 +203,5 @@ fn nearest(word: &str) -> Option<&'static str> {
     close.map(|(_, name)| name).or_else(holding)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "formats"))]
 mod tests;

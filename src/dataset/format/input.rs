@@ -10,11 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use flate2::read::MultiGzDecoder;
-
 use super::error::FormatError;
 use super::text::GZIP;
-use super::{Format, matrix_market, npy, zipped};
+use super::{Format, matrix_market, npy, packed};
 use crate::dataset::budget::{Budget, Taken};
 use crate::dataset::gauge::Metered;
 
@@ -97,8 +95,7 @@ impl Input {
         let magic = peek(&mut whole, GZIP.len()).map_err(failed)?;
         let is_packed = magic == GZIP;
         let whole = Cursor::new(magic).chain(whole);
-        let mut reader: Box<dyn Read + Send> =
-            if is_packed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        let mut reader: Box<dyn Read + Send> = if is_packed { packed::gzip(whole) } else { Box::new(whole) };
         let start = peek(&mut reader, START).map_err(|source| unreadable(path, is_packed, 0, source))?;
         let reader = Box::new(Cursor::new(start.clone()).chain(reader));
         let path = path.to_owned();
@@ -140,7 +137,7 @@ impl Input {
             Some("npz") => Format::ScipySparse,
             Some("mtx" | "mm") => Format::MatrixMarket,
             _ if self.start.starts_with(npy::MAGIC) => Format::NumpyPairs,
-            _ if self.start.starts_with(zipped::MAGIC) => Format::ScipySparse,
+            _ if self.start.starts_with(packed::MAGIC) => Format::ScipySparse,
             _ if begins(matrix_market::MAGIC) => Format::MatrixMarket,
             _ => Format::Text,
         }
@@ -168,6 +165,7 @@ impl Input {
     }
 
     /// The same bytes for somebody who reads them in any order: the file itself, or a copy of what cannot be read twice.
+    #[cfg_attr(not(feature = "formats"), expect(dead_code, reason = "zip archives are read so"))]
     pub fn seekable(self) -> Result<Seekable, FormatError> {
         if self.original.stamp.is_none() || self.is_packed {
             let path = self.path.clone();
@@ -195,6 +193,7 @@ pub(crate) trait ReadSeek: Read + Seek + Send {}
 impl<R: Read + Seek + Send> ReadSeek for R {}
 
 /// Bytes that can be read in any order.
+#[cfg_attr(not(feature = "formats"), expect(dead_code, reason = "zip archives are read so"))]
 pub(crate) struct Seekable {
     pub reader: Box<dyn ReadSeek>,
     pub original: Original,
@@ -241,6 +240,7 @@ pub(crate) fn read_up_to(
 }
 
 /// Reads a text that a person wrote, such as a config: what is longer than `most` bytes is none, and may never end.
+#[cfg(feature = "experiment")]
 pub(crate) fn read_short_text(path: &Path, most: usize) -> io::Result<String> {
     let bytes = read_short(path, most)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))

@@ -13,10 +13,14 @@ mod error;
 mod input;
 mod matrix_market;
 mod nodes;
+#[cfg(not(feature = "formats"))]
+pub(in crate::dataset) mod not_packed;
 mod npy;
 mod npz;
 mod ogb;
 mod options;
+#[cfg(feature = "formats")]
+pub(in crate::dataset) mod packed;
 mod pickle;
 mod planetoid;
 mod remark;
@@ -25,7 +29,9 @@ mod sparse;
 mod symmetry;
 mod text;
 mod torch;
+#[cfg(feature = "formats")]
 mod zip_directory;
+#[cfg(feature = "formats")]
 mod zipped;
 
 pub use array::{Array, ElementKind, ElementType};
@@ -33,8 +39,11 @@ pub use asymproj::read_asymproj;
 pub use detect::{Format, ReadEdges, ReadPairs, UnknownIds, read_edges, read_pairs};
 pub use error::FormatError;
 pub(in crate::dataset) use error::{Fault, excerpt};
+#[cfg(feature = "experiment")]
 pub(crate) use input::{read_short, read_short_text};
 pub use nodes::{Features, Labels, read_features, read_labels, read_nodes};
+#[cfg(not(feature = "formats"))]
+pub(in crate::dataset) use not_packed as packed;
 pub use npy::read_npy;
 pub use npz::{Npz, read_sparse_features};
 pub use ogb::{OgbOptions, read_ogb};
@@ -47,5 +56,5 @@ pub(in crate::dataset) use text::{
 };
 pub use torch::read_torch;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "formats"))]
 mod tests;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::array::Array;
 use super::input::Input;
+use super::packed::Archive;
 use super::sparse::{Arrays, Entries, Layout};
-use super::zipped::Archive;
 use super::{EdgeOptions, Format, FormatError, ReadEdges, npy};
 use crate::dataset::SparseFeatures;
 

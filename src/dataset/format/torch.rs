@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::array::bytes_of_shape;
 use super::input::Input;
+use super::packed::{self, Archive};
 use super::pickle::{Machine, Node, Payload, Pickle, StoredArray, Tensor, Value, read_file};
-use super::zipped::{self, Archive};
 use super::{FormatError, npz};
 use crate::dataset::budget::Budget;
 
@@ -17,7 +17,7 @@ const REMEDY: &str = "save it again with `torch.save`, or the arrays with `numpy
 /// Reads what `torch.save` wrote: values, numpy arrays and dense tensors. Nothing in the file is run.
 pub fn read_torch(path: &Path) -> Result<Pickle, FormatError> {
     let input = Input::open(path)?;
-    if input.start().starts_with(zipped::MAGIC) {
+    if input.start().starts_with(packed::MAGIC) {
         return read_zip(input);
     }
     let (bytes, taken) = read_file(input)?;

@@ -4,7 +4,7 @@ mod check;
 mod files;
 mod fractions;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "formats"))]
 mod tests;
 
 pub use check::{NodeDataError, SplitPart, check_nodes};

@@ -35,6 +35,7 @@ pub struct Batch {
     /// Where it ends.
     pub position: Position,
     /// The memory that it takes.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "it is given back when the batch is dropped"))]
     pub(crate) memory: Memory,
 }
 

@@ -37,6 +37,7 @@ pub struct Update {
 
 impl Update {
     /// Whether its weight is written like a time.
+    #[cfg(feature = "cli")]
     pub(crate) fn has_time_as_weight(&self) -> bool {
         self.like_a_time.is_some()
     }

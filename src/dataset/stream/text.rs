@@ -7,10 +7,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use flate2::read::MultiGzDecoder;
-
 use super::error::StreamError;
-use crate::dataset::format::{FormatError, GZIP};
+use crate::dataset::format::{FormatError, GZIP, packed};
 
 /// Bytes that are read at once.
 pub(super) const CHUNK: usize = 256 << 10;
@@ -58,8 +56,7 @@ impl Text {
             return Ok(Self::Growing { path, file, read: 0 });
         }
         let whole = Cursor::new(head).chain(file);
-        let reader: Box<dyn Read + Send> =
-            if is_packed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        let reader: Box<dyn Read + Send> = if is_packed { packed::gzip(whole) } else { Box::new(whole) };
         Ok(Self::File { path, reader, is_packed, read: 0 })
     }
 

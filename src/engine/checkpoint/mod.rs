@@ -18,6 +18,7 @@
 //! brought to the disk, and then renamed; a checkpoint takes its name after its pieces. The two newest are kept. Panels
 //! are 32-bit and all other numbers 64-bit little-endian floats, so all come back with the same bits.
 
+#[cfg(feature = "fuzzing")]
 pub(super) mod fuzz;
 mod interrupt;
 mod journal;

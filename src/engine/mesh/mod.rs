@@ -15,6 +15,7 @@ mod control;
 mod door;
 mod error;
 mod facts;
+#[cfg(feature = "fuzzing")]
 pub(super) mod fuzz;
 mod handshake;
 mod hello;

@@ -20,7 +20,7 @@ impl Sparse {
     }
 
     /// How many stored tiles have been read.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "cluster", feature = "formats"))]
     pub(crate) fn tiles_looked_at(&self) -> usize {
         self.tiles.iter().filter(|slot| slot.is_looked_at()).count()
     }

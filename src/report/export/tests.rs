@@ -1,4 +1,5 @@
 use std::fs;
+use std::io;
 
 use super::*;
 use crate::matrix::Dense;

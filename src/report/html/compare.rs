@@ -5,7 +5,7 @@ use super::scatter::scatter;
 use super::spectra::{convergence, convergence_series, decomposed, spectrum, spectrum_series};
 use super::text::{escape, number, size, time};
 use super::{figure, page, section, table};
-use crate::report::metrics::Stage;
+use crate::experiment::metrics::Stage;
 use crate::report::shown::Shown;
 use crate::report::table::thousands;
 
@@ -83,8 +83,9 @@ fn figures(runs: &[Shown]) -> String {
     for (stage, name) in &lines {
         let found = |run: &Shown| {
             let stage = run.metrics.stages.iter().find(|one| one.name == *stage)?;
-            let of =
-                |scores: &Option<crate::report::metrics::Scores>| scores.as_ref().and_then(|scores| scores.get(name));
+            let of = |scores: &Option<crate::experiment::metrics::Scores>| {
+                scores.as_ref().and_then(|scores| scores.get(name))
+            };
             Some((of(&stage.test), of(&stage.valid)))
         };
         let best = runs.iter().filter_map(|run| found(run)?.0).reduce(f64::max);

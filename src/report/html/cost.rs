@@ -3,7 +3,7 @@
 use super::bars::{Bar, Bars};
 use super::figure;
 use super::text::{size, time};
-use crate::report::metrics::WorkerFigures;
+use crate::experiment::metrics::WorkerFigures;
 use crate::report::shown::Shown;
 
 /// Time and memory by stage, time by worker.

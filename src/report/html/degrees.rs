@@ -4,7 +4,7 @@ use super::axis::{Axis, Spread};
 use super::figure;
 use super::lines::{Lines, Series, Style};
 use super::text::{counted, number};
-use crate::report::details::Degrees;
+use crate::experiment::details::Degrees;
 
 /// How many nodes have how many neighbours, on two log scales.
 pub(super) fn degrees(degrees: &Degrees) -> String {

@@ -3,8 +3,8 @@
 use super::axis::{Axis, Spread};
 use super::lines::{Lines, Series, Style};
 use super::{figure, grid};
-use crate::report::details::StageDetails;
-use crate::report::metrics::Stage;
+use crate::experiment::details::StageDetails;
+use crate::experiment::metrics::Stage;
 use crate::report::shown::Shown;
 
 /// Points of a curve that the pointer tells something of.

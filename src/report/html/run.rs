@@ -3,7 +3,7 @@
 use super::scatter::scatter;
 use super::text::{counted, escape, number, size, time};
 use super::{cost, degrees, figure, page, quality, section, spectra, table, training};
-use crate::report::metrics::{Scores, Stage};
+use crate::experiment::metrics::{Scores, Stage};
 use crate::report::shown::Shown;
 use crate::report::table::{edges, thousands};
 use crate::svd::worst_residual;

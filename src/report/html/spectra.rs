@@ -4,8 +4,8 @@ use super::axis::{Axis, Spread};
 use super::figure;
 use super::lines::{Lines, Series, Style};
 use super::text::{counted, number};
-use crate::report::details::StageDetails;
-use crate::report::metrics::Stage;
+use crate::experiment::details::StageDetails;
+use crate::experiment::metrics::Stage;
 use crate::report::shown::Shown;
 use crate::report::table::thousands;
 

@@ -1,6 +1,7 @@
 use super::*;
-use crate::report::details::{Confusion, Degrees, Details, NodeMap, SplitCurves, StageDetails};
-use crate::report::metrics::{self, EMBEDDING, KernelFigures, NetworkFigures, Stage, WorkerFigures};
+use crate::experiment::details::{Confusion, Degrees, SplitCurves, StageDetails};
+use crate::experiment::metrics::{self, EMBEDDING, KernelFigures, NetworkFigures, Stage, WorkerFigures};
+use crate::report::details::{Details, NodeMap};
 use crate::report::shown::Shown;
 use crate::svd::Look;
 

@@ -1,7 +1,7 @@
 use npyz::NpyFile;
 
 use super::*;
-use crate::report::metrics;
+use crate::experiment::metrics;
 
 const LOCK: &str = ".isvd.lock";
 

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-pub use voice::{Voice, above, close, has_colours, take_down, tell};
+pub use voice::{Voice, above, close, has_colours, note, take_down, tell};
 
-use crate::finetune::{self, Kernel, network};
+use super::table::thousands;
+
+use crate::experiment::event::{End, Event, Measure, Observer, Step, Task};
+use crate::finetune::Kernel;
 use crate::graph::Gauge;
-use crate::svd::Progress;
 
 /// How often a bar is drawn again.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -50,6 +52,8 @@ pub struct Bar {
     voice: Voice,
     start: Instant,
     known: Arc<Mutex<Known>>,
+    /// The last one of a training, where it is measured.
+    kernel: Arc<Mutex<Option<Kernel>>>,
     painter: Option<(Sender<()>, JoinHandle<()>)>,
     bar: ProgressBar,
 }
@@ -66,40 +70,40 @@ impl Bar {
     }
 
     /// A stage that a gauge of bytes or of steps tells of.
-    pub fn gauged(label: impl Into<String>, voice: Voice, gauge: &'static Gauge, is_bytes: bool) -> Self {
+    fn gauged(label: String, voice: Voice, gauge: &'static Gauge, is_bytes: bool) -> Self {
         let unit = if is_bytes { Unit::Bytes } else { Unit::Steps };
         let (done_before, _) = gauge.now();
-        Self::of(label.into(), voice, unit, move |known| {
+        Self::of(label, voice, unit, move |known| {
             let (done, of) = gauge.now();
             (known.done, known.of) = (done.saturating_sub(done_before), of.saturating_sub(done_before));
         })
     }
 
-    /// Training of a kernel, of which `figure` is measured now and then.
-    pub fn measured(
-        label: impl Into<String>,
-        voice: Voice,
-        figure: impl Fn(Kernel) -> Option<String> + Send + 'static,
-    ) -> (Self, Arc<finetune::Progress>) {
+    /// A task of an experiment.
+    fn of_task(task: Task<'_>, voice: Voice) -> Self {
+        match (task, task.gauge()) {
+            (_, Some((gauge, is_bytes))) => Self::gauged(task.to_string(), voice, gauge, is_bytes),
+            // Nobody would see what is measured.
+            (Task::Kernel(measure), _) if voice != Voice::Silent => Self::measured(task.to_string(), voice, measure()),
+            _ => Self::new(task.to_string(), voice),
+        }
+    }
+
+    /// Training of a kernel, of which a figure is measured now and then.
+    fn measured(label: String, voice: Voice, measure: Measure) -> Self {
         let kernel: Arc<Mutex<Option<Kernel>>> = Arc::default();
         let latest = kernel.clone();
         let mut next = Instant::now() + MEASURED_EVERY;
-        let bar = Self::of(label.into(), voice, Unit::Steps, move |known| {
+        let mut bar = Self::of(label, voice, Unit::Steps, move |known| {
             let kernel = if Instant::now() < next { None } else { lock(&latest).take() };
             let Some(kernel) = kernel else { return };
             let start = Instant::now();
-            known.figure = figure(kernel).unwrap_or_default();
+            known.figure =
+                measure(kernel).map_or(String::new(), |(metric, value)| format!("valid {metric} {value:.4}"));
             next = Instant::now() + MEASURED_EVERY.max(start.elapsed() * SHARE);
         });
-        let (known, stage) = (bar.known.clone(), bar.label.clone());
-        let callback = move |at: &finetune::TuneProgress| {
-            let mut known = lock(&known);
-            (known.done, known.of) = (at.batch as u64, at.batches as u64);
-            known.message = format!("loss {:.4}", at.loss);
-            *lock(&kernel) = Some(at.kernel);
-            tracing::debug!(stage, done = at.batch, of = at.batches, loss = at.loss);
-        };
-        (bar, Arc::new(callback))
+        bar.kernel = kernel;
+        bar
     }
 
     fn of(label: String, voice: Voice, unit: Unit, look: impl FnMut(&mut Known) + Send + 'static) -> Self {
@@ -121,35 +125,36 @@ impl Bar {
             let painter = Painter { label: label.clone(), voice, unit, known: known.clone(), bar: bar.clone() };
             (stop, thread::spawn(move || painter.paint(&stopped, look)))
         });
-        Self { label, voice, start: Instant::now(), known, painter, bar }
+        Self { label, voice, start: Instant::now(), known, kernel: Arc::default(), painter, bar }
     }
 
-    /// What the computation calls after each iteration.
-    pub fn callback(&self) -> Arc<Progress> {
-        let (known, stage) = (self.known.clone(), self.label.clone());
-        Arc::new(move |done, of, residual| {
-            let mut known = lock(&known);
-            (known.done, known.of) = (done as u64, of as u64);
-            if let Some(residual) = residual {
-                known.message = format!("worst residual {residual:.1e}");
+    /// A step of the task is done.
+    fn step(&self, step: Step<'_>) {
+        let (mut known, stage) = (lock(&self.known), &self.label);
+        match step {
+            Step::Iteration { done, of, residual } => {
+                (known.done, known.of) = (done as u64, of as u64);
+                if let Some(residual) = residual {
+                    known.message = format!("worst residual {residual:.1e}");
+                }
+                tracing::debug!(stage, done, of, residual);
             }
-            tracing::debug!(stage, done, of, residual);
-        })
-    }
-
-    /// What training a network calls after each batch.
-    pub fn epoch_callback(&self) -> Arc<network::Progress> {
-        let (known, stage) = (self.known.clone(), self.label.clone());
-        Arc::new(move |at| {
-            let mut known = lock(&known);
-            let done = at.epoch.saturating_sub(1) * at.batches + at.batch;
-            (known.done, known.of) = (done as u64, (at.epochs * at.batches) as u64);
-            known.message = format!("epoch {}/{}, loss {:.4}", at.epoch, at.epochs, at.loss);
-            if let Some(accuracy) = at.valid_accuracy {
-                known.figure = format!("valid accuracy {accuracy:.4}");
+            Step::Batch(at) => {
+                (known.done, known.of) = (at.batch as u64, at.batches as u64);
+                known.message = format!("loss {:.4}", at.loss);
+                *lock(&self.kernel) = Some(at.kernel);
+                tracing::debug!(stage, done = at.batch, of = at.batches, loss = at.loss);
             }
-            tracing::debug!(stage, epoch = at.epoch, batch = at.batch, loss = at.loss, valid = at.valid_accuracy);
-        })
+            Step::Network(at) => {
+                let done = at.epoch.saturating_sub(1) * at.batches + at.batch;
+                (known.done, known.of) = (done as u64, (at.epochs * at.batches) as u64);
+                known.message = format!("epoch {}/{}, loss {:.4}", at.epoch, at.epochs, at.loss);
+                if let Some(accuracy) = at.valid_accuracy {
+                    known.figure = format!("valid accuracy {accuracy:.4}");
+                }
+                tracing::debug!(stage, epoch = at.epoch, batch = at.batch, loss = at.loss, valid = at.valid_accuracy);
+            }
+        }
     }
 
     /// Says how much is done, of how much if that is known.
@@ -191,6 +196,50 @@ impl Drop for Bar {
     fn drop(&mut self) {
         self.stop();
         tracing::info!(stage = self.label, seconds = self.start.elapsed().as_secs_f64(), "ends");
+    }
+}
+
+/// Shows the events of an experiment, one bar a task.
+pub struct Teller {
+    voice: Voice,
+    bar: Mutex<Option<Bar>>,
+}
+
+impl Teller {
+    /// Shows them as `voice` says.
+    pub fn shared(voice: Voice) -> Arc<dyn Observer> {
+        Arc::new(Self { voice, bar: Mutex::default() })
+    }
+
+    fn end(&self, end: End) {
+        let Some(bar) = lock(&self.bar).take() else { return };
+        match end {
+            End::Loaded(nodes) => bar.done(&format!("{} nodes", thousands(nodes))),
+            End::Imported(edges) => bar.done(&format!("{} edges", thousands(edges))),
+            End::Rank(rank) => bar.done(&format!("rank {rank}")),
+            End::Failed => {}
+            _ => bar.done(""),
+        }
+    }
+}
+
+impl Observer for Teller {
+    fn observe(&self, event: Event<'_>) {
+        match event {
+            Event::Begin(task) => *lock(&self.bar) = Some(Bar::of_task(task, self.voice)),
+            Event::Step(step) => {
+                if let Some(bar) = &*lock(&self.bar) {
+                    bar.step(step);
+                }
+            }
+            Event::End(end) => self.end(end),
+            Event::Remarks(dataset) if !dataset.remarks.is_empty() => {
+                let remarks: Vec<String> = dataset.remarks.iter().map(ToString::to_string).collect();
+                tell(&format!("{}: {}", dataset.name, remarks.join("; ")), self.voice);
+            }
+            Event::Checkpoint(notice) => note(&format!("note: {notice}")),
+            _ => {}
+        }
     }
 }
 

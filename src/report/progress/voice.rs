@@ -50,11 +50,15 @@ pub fn tell(text: &str, voice: Voice) {
     match voice {
         Voice::Silent => {}
         Voice::Lines => line(text),
-        Voice::Bars => above(|| {
-            // A closed stderr is no reason to fail.
-            let _ = writeln!(stderr().lock(), "{text}");
-        }),
+        Voice::Bars => note(text),
     }
+}
+
+/// Tells a person something, whoever sees progress. A closed stderr is no reason to fail.
+pub fn note(text: &str) {
+    above(|| {
+        let _ = writeln!(stderr().lock(), "{text}");
+    });
 }
 
 /// Writes a line of progress.

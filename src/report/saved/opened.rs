@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{
-    MODEL, MOST_JSON_BYTES, PROBABILITIES, Recipe, SavedError, most_id_bytes, of_one_run, read_array, read_text,
-};
+use super::{MODEL, MOST_JSON_BYTES, PROBABILITIES, SavedError, most_id_bytes, of_one_run, read_array, read_text};
 use crate::dataset::Ids;
+use crate::experiment::Recipe;
 use crate::matrix::Dense;
 use crate::model::neighbours::{By, Neighbours};
 use crate::model::vectors::{Side, Vectors};

@@ -3,9 +3,8 @@
 use isvd_dist::dataset::{Dataset, EdgeList, NodeSplit, UNLABELLED};
 use isvd_dist::engine::{Cluster, form};
 use isvd_dist::graph::{Graph, Import};
-use isvd_dist::kernel::Mask;
-use isvd_dist::matrix::Matrix;
 use isvd_dist::matrix::text::{Formula, Problem, Refusal, TextError};
+use isvd_dist::matrix::{Mask, Matrix};
 use isvd_dist::model::classifier::{Design, Labels};
 use isvd_dist::model::embedding::{self, Normalize, Walks};
 use isvd_dist::model::features;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isvd_dist::kernel::Mask;
+use isvd_dist::matrix::Mask;
 use isvd_dist::matrix::text::{Formula, Names, Refusal, TextError, Value, Vector};
 use isvd_dist::matrix::{Dense, Matrix};
 

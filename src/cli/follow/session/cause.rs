@@ -12,10 +12,12 @@ use super::{FOLLOW, Mark, Mode, Session, unembeddable, updates_of};
 use crate::cli::Error;
 use crate::cli::follow::FollowError;
 use crate::dataset::stream::{Log, Record};
+use crate::engine::Watch;
+use crate::experiment::RunError;
+use crate::experiment::event::{Running, Task};
+use crate::experiment::follow::BatchFigures;
 use crate::model::embedding::ModelError;
 use crate::model::follow::Applied;
-use crate::report::follow::BatchFigures;
-use crate::report::progress::Bar;
 
 /// What batches that cannot be embedded are called together.
 const UNEMBEDDABLE: &str = "batches that cannot be embedded";
@@ -32,7 +34,9 @@ impl Session<'_> {
         let mut sound = self.since.at.batch;
         while self.is_behind {
             match self.embed(figures.clone()) {
-                Err(Error::Embed { source, .. }) if source.is_of_numbers() && !self.since.applied.is_empty() => {
+                Err(Error::Run(RunError::Embed { source, .. }))
+                    if source.is_of_numbers() && !self.since.applied.is_empty() =>
+                {
                     let last = self.leave_out_cause(&mut sound, source, log)?;
                     figures = if is_end { self.end() } else { last };
                 }
@@ -94,9 +98,9 @@ impl Session<'_> {
     /// Embeds the graph, and keeps nothing of it.
     fn try_embed(&mut self) -> Result<(), ModelError> {
         let start = Instant::now();
-        let bar = Bar::new(FOLLOW, self.request.voice);
-        let tried = self.follower().try_embed(self.request.watch(bar.callback()));
-        bar.done("");
+        let running = Running::begin(&self.teller, Task::Stage(FOLLOW));
+        let tried = self.follower().try_embed(Watch::new(running.iterations()));
+        running.done();
         self.seconds.train += start.elapsed().as_secs_f64();
         tried
     }

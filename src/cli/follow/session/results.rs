@@ -2,14 +2,13 @@
 
 use std::time::Instant;
 
-use super::super::super::links::Runner;
 use super::super::super::{Error, Format, print_text};
 use super::super::state::State;
 use super::{Embedded, Saved, Session};
 use crate::dataset::LinkSplit;
 use crate::engine::worker_times;
-use crate::report::memory;
-use crate::report::metrics::{EMBEDDING, Metrics, Scores, Seconds, Stage, WorkerFigures};
+use crate::experiment::metrics::{EMBEDDING, Metrics, Scores, Seconds, Stage, WorkerFigures};
+use crate::experiment::{memory, scores};
 use crate::report::output::{IDS, ResultFile, Results};
 
 impl Session<'_> {
@@ -18,13 +17,12 @@ impl Session<'_> {
         let start = Instant::now();
         let Some(embedding) = self.follower().embedding() else { return Ok((None, None)) };
         let (experiment, weights) = (&self.request.experiment, embedding.plain_weights());
-        let (request, dataset) = (self.request, &self.dataset);
-        let runner = Runner { request, experiment, dataset, stages: Vec::new(), evaluate: 0.0 };
         let of = |split: &Option<LinkSplit>, name| {
-            let scores = |split| runner.scores(embedding, &weights, split, name).map(|(scores, _)| scores);
+            let of = (experiment, &self.dataset);
+            let scores = |pairs| scores(of, (embedding, &weights), (name, pairs), false).map(|(scores, _)| scores);
             split.as_ref().map(scores).transpose()
         };
-        let scores = (of(&dataset.valid, "valid")?, of(&dataset.test, "test")?);
+        let scores = (of(&self.dataset.valid, "valid")?, of(&self.dataset.test, "test")?);
         self.seconds.evaluate += start.elapsed().as_secs_f64();
         Ok(scores)
     }

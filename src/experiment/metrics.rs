@@ -488,7 +488,7 @@ fn mean_and_spread(scores: &[&Scores]) -> Option<(Scores, Scores)> {
 }
 
 #[cfg(test)]
-pub(super) fn example() -> Metrics {
+pub(crate) fn example() -> Metrics {
     let scores = |auc| Some(Scores(vec![("auc".to_owned(), auc), ("ap".to_owned(), 0.5)]));
     Metrics {
         config: "mine".to_owned(),

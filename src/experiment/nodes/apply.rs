@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::cli::Error;
+use super::{TrainedClassifier, Weights};
 use crate::dataset::UNLABELLED;
 use crate::engine::{Cluster, form};
+use crate::experiment::RunError;
 use crate::finetune::network::{self, Problem};
 use crate::matrix::{Dense, Kind, Matrix};
 use crate::model::classifier::{self, Design, Scoring};
 use crate::model::features::{FeatureError, with_embedding};
 use crate::model::propagation::Propagation;
 use crate::plan::forming::bytes_to_form;
-use crate::report::saved::{SavedModel, Weights};
 
 /// X as a classifier takes it: reduced, and with embeddings beside it.
-pub(super) fn ready_features(model: &SavedModel, features: &Matrix, cluster: Cluster) -> Result<Matrix, FeatureError> {
+pub(crate) fn ready_features(
+    model: &TrainedClassifier,
+    features: &Matrix,
+    cluster: Cluster,
+) -> Result<Matrix, FeatureError> {
     if features.shape().columns != model.recipe.features {
         let (found, expected) = (features.shape().columns, model.recipe.features);
         return Err(FeatureError::OtherColumns { found, expected });
@@ -31,17 +35,17 @@ pub(super) fn ready_features(model: &SavedModel, features: &Matrix, cluster: Clu
 }
 
 /// Nodes to score, and what is known of them.
-pub(super) struct Nodes<'a> {
-    pub(super) propagation: &'a Propagation,
+pub(crate) struct Nodes<'a> {
+    pub(crate) propagation: &'a Propagation,
     /// As [`ready_features`] makes them.
-    pub(super) features: &'a Matrix,
-    pub(super) labels: &'a [u32],
+    pub(crate) features: &'a Matrix,
+    pub(crate) labels: &'a [u32],
     /// Nodes whose labels are input.
-    pub(super) known: &'a [u32],
+    pub(crate) known: &'a [u32],
 }
 
 /// The scores of all nodes, one column a class.
-pub(super) fn scores(model: &SavedModel, nodes: &Nodes<'_>, cluster: Cluster) -> Result<Dense, Error> {
+pub(crate) fn scores(model: &TrainedClassifier, nodes: &Nodes<'_>, cluster: Cluster) -> Result<Dense, RunError> {
     let recipe = &model.recipe;
     let label_classes = if recipe.label_reuse { recipe.classes.len() } else { 0 };
     match &model.weights {
@@ -63,12 +67,12 @@ pub(super) fn scores(model: &SavedModel, nodes: &Nodes<'_>, cluster: Cluster) ->
 }
 
 /// What a network is trained or asked on. It looks features up row by row, so they must be written down.
-pub(super) fn problem(nodes: &Nodes<'_>, valid: Vec<u32>, cluster: Cluster) -> Result<Problem, Error> {
+pub(super) fn problem(nodes: &Nodes<'_>, valid: Vec<u32>, cluster: Cluster) -> Result<Problem, RunError> {
     let features = match nodes.features.kind() {
         Kind::Dense { data, mask: None, .. } => data.clone(),
         _ if bytes_to_form(nodes.features) > cluster.forming_limit() => {
             let shape = nodes.features.shape();
-            return Err(Error::TooManyFeatures { rows: shape.rows, columns: shape.columns });
+            return Err(RunError::TooManyFeatures { rows: shape.rows, columns: shape.columns });
         }
         _ => Arc::new(form(nodes.features, cluster).map_err(network::NetworkError::from)?),
     };

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::subjects::Subject;
-use crate::cli::Error;
-use crate::cli::memory::PROGRAM_BYTES;
+use super::{Alternative, FormedPart, MemoryPlan, SidePlan, StagePlan, StepPlan};
 use crate::engine::{Cluster, Measured, analyze, with_formed};
+use crate::experiment::RunError;
+use crate::experiment::memory::{self, PROGRAM_BYTES};
 use crate::matrix::{Dense, Matrix};
 use crate::plan::cost::Machine;
 use crate::plan::{Effort, Program, Side, Value};
-use crate::report::explain::{Alternative, FormedPart, MemoryPlan, SidePlan, StagePlan, StepPlan};
-use crate::report::memory;
 use crate::svd::Prepared;
 
 /// Products that are measured.
@@ -20,27 +19,27 @@ const ROUNDS: usize = 5;
 const MOST_WRITTEN: u64 = 512;
 
 /// A plan, with the programs and the matrix that it is of.
-pub(super) struct Planned {
-    pub(super) plan: StagePlan,
+pub(crate) struct Planned {
+    pub(crate) plan: StagePlan,
     matrix: Matrix,
     parts: Vec<Matrix>,
     programs: Vec<Arc<Program>>,
 }
 
 /// What products took.
-pub(super) struct Taken {
+pub(crate) struct Taken {
     sides: Vec<Measured>,
     /// By how many bytes the process grew.
     growth: Option<u64>,
 }
 
 /// Plans a stage as a run would.
-pub(super) fn plan_stage(
+pub(crate) fn plan_stage(
     subject: &Subject,
     data_bytes: u64,
     machine: &Machine,
     cluster: Cluster,
-) -> Result<Planned, Error> {
+) -> Result<Planned, RunError> {
     let start = Instant::now();
     let (matrix, options) = (&subject.matrix, &subject.options);
     // What does not fit is explained, not refused.
@@ -89,7 +88,7 @@ pub(super) fn plan_stage(
 
 impl Planned {
     /// Multiplies, and tells what it took.
-    pub(super) fn multiply(&self, cluster: Cluster) -> Result<Taken, Error> {
+    pub(crate) fn multiply(&self, cluster: Cluster) -> Result<Taken, RunError> {
         let mut programs = self.programs.clone();
         if !self.parts.is_empty() {
             let formed = with_formed(&self.matrix, &self.parts, cluster)?;
@@ -103,7 +102,7 @@ impl Planned {
     }
 
     /// Sets what products took beside the estimates.
-    pub(super) fn note(&mut self, taken: Taken, cluster: Cluster) {
+    pub(crate) fn note(&mut self, taken: Taken, cluster: Cluster) {
         for (side, measured) in self.plan.sides.iter_mut().zip(taken.sides) {
             side.measured = Some(measured.total);
             side.steps.iter_mut().zip(measured.steps).for_each(|(step, took)| step.measured = Some(took));
@@ -115,7 +114,7 @@ impl Planned {
     }
 
     /// The programs with titles.
-    pub(super) fn titled(&self) -> Vec<(String, Arc<Program>)> {
+    pub(crate) fn titled(&self) -> Vec<(String, Arc<Program>)> {
         let title = |(side, program): (&SidePlan, &Arc<Program>)| {
             (format!("{}: {}", self.plan.name, side.side), program.clone())
         };

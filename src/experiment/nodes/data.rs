@@ -1,16 +1,18 @@
 //! The nodes to classify, checked and made ready once for all runs.
 
-use crate::cli::Error;
-use crate::cli::run::graph_of;
+use std::sync::Arc;
+
 use crate::config::{LearnFrom, NodeTask};
 use crate::dataset::{Dataset, NodeSplit, check_nodes};
+use crate::experiment::RunError;
+use crate::experiment::details::Degrees;
+use crate::experiment::event::Observer;
+use crate::experiment::load::graph_of;
 use crate::graph::{Graph, Import, SelfLoops};
 use crate::matrix::Matrix;
 use crate::model::classifier::ClassifierError;
 use crate::model::features;
 use crate::model::propagation::Propagation;
-use crate::report::details::Degrees;
-use crate::report::progress::Voice;
 
 /// A dataset of nodes with features, labels and a split.
 pub struct NodeData {
@@ -30,26 +32,31 @@ pub struct NodeData {
 
 impl NodeData {
     /// Checks a dataset and builds its graphs. An edge counts in both directions.
-    pub fn new(mut dataset: Dataset, import: Import, task: &NodeTask, voice: Voice) -> Result<Self, Error> {
+    pub fn new(
+        mut dataset: Dataset,
+        import: Import,
+        task: &NodeTask,
+        observer: &Arc<dyn Observer>,
+    ) -> Result<Self, RunError> {
         check_nodes(&dataset)
-            .map_err(|source| Error::Nodes { dataset: dataset.name.clone(), source: Box::new(source) })?;
+            .map_err(|source| RunError::Nodes { dataset: dataset.name.clone(), source: Box::new(source) })?;
         dataset.graph.forget_direction();
         // What is left to chance goes by position; the order of lines in a file must not matter.
         if let Some(split) = &mut dataset.node_split {
             [&mut split.train, &mut split.valid, &mut split.test].into_iter().for_each(|part| part.sort_unstable());
         }
         let without_loops = Import { self_loops: SelfLoops::Drop, ..import };
-        let graph = graph_of(&dataset.graph, without_loops, &dataset.name, voice)?;
+        let graph = graph_of(&dataset.graph, without_loops, &dataset.name, observer)?;
         let edges = graph.report.edges;
         let degrees = Degrees::of(&graph.degrees, graph.report.isolated);
         let propagation = Propagation::new(&graph).map_err(ClassifierError::from)?;
         let graph = match task.embedding {
             false => None,
             true if import == without_loops => Some(graph),
-            true => Some(graph_of(&dataset.graph, import, &dataset.name, voice)?),
+            true => Some(graph_of(&dataset.graph, import, &dataset.name, observer)?),
         };
         let features = features::of_dataset(&dataset)
-            .map_err(|source| Error::Features { dataset: dataset.name.clone(), source: Box::new(source) })?;
+            .map_err(|source| RunError::Features { dataset: dataset.name.clone(), source: Box::new(source) })?;
         // The matrix holds them from here on.
         (dataset.features, dataset.sparse_features) = (None, None);
         Ok(Self { dataset, graph, propagation, edges, degrees, features })

@@ -2,16 +2,27 @@
 
 mod apply;
 mod data;
-pub(super) mod predict;
+mod trained;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub(crate) use apply::{Nodes, ready_features, scores};
 pub(super) use data::NodeData;
+pub(crate) use trained::VERSION;
+pub use trained::{Recipe, SavedConfig, TrainedClassifier, Weights};
 
+use super::context::Context;
+use super::details::{Confusion, StageDetails};
+use super::event::Task;
 use super::links::{decomposition_of, embed_nodes};
-use super::{Error, Request};
+use super::memory::peak_bytes;
+use super::metrics::{
+    ACCURACY, CLASSIFIER, DROPOUT, DROPOUT_LABELS, Decomposition, EMBEDDING, FEATURES, FINETUNE, NetworkFigures,
+    Scores, Stage,
+};
+use super::{RunError, Stages};
 use crate::config::{Experiment, LearnFrom, NodeTask};
 use crate::dataset::{NodeSplitFrom, Source};
 use crate::evaluate::{accuracy, confusion};
@@ -20,32 +31,16 @@ use crate::matrix::{Dense, Matrix};
 use crate::model::classifier::{self, Design, Examples, Fitted, fit, probabilities};
 use crate::model::embedding::Embedding;
 use crate::model::features::{reduce, with_embedding};
-use crate::report::details::{Confusion, StageDetails};
-use crate::report::memory::peak_bytes;
-use crate::report::metrics::{
-    ACCURACY, CLASSIFIER, DROPOUT, DROPOUT_LABELS, Decomposition, EMBEDDING, FEATURES, FINETUNE, NetworkFigures,
-    Scores, Stage,
-};
-use crate::report::progress::Bar;
-use crate::report::saved::{Recipe, SavedConfig, SavedModel, Weights};
-use apply::{Nodes, problem, ready_features, scores};
-
-/// What the stages leave behind.
-pub(super) struct Outcome {
-    /// The classifier of the last stage.
-    pub(super) model: SavedModel,
-    /// What it says of every node.
-    pub(super) probabilities: Dense,
-    /// In the order in which they ran.
-    pub(super) stages: Vec<Stage>,
-    /// Seconds spent on scoring.
-    pub(super) evaluate: f64,
-}
+use apply::problem;
 
 /// Runs every stage that the experiment asks for.
-pub(super) fn run(request: &Request, experiment: &Experiment, data: &NodeData) -> Result<Outcome, Error> {
+pub(super) fn run(
+    context: &Context<'_>,
+    experiment: &Experiment,
+    data: &NodeData,
+) -> Result<Stages<(TrainedClassifier, Dense)>, RunError> {
     let Some(task) = &experiment.nodes else { unreachable!("asked for") };
-    let mut runner = Runner { request, experiment, task, data, stages: Vec::new(), evaluate: 0.0 };
+    let mut runner = Runner { context, experiment, task, data, stages: Vec::new(), evaluate: 0.0 };
     let mut model = runner.prepare();
     let features = runner.features(&mut model)?;
     let mut last = Dense::default();
@@ -59,7 +54,7 @@ pub(super) fn run(request: &Request, experiment: &Experiment, data: &NodeData) -
         last = runner.finetune(options, &mut model, &features)?;
     }
     let Runner { stages, evaluate, .. } = runner;
-    Ok(Outcome { model, probabilities: probabilities(&last), stages, evaluate })
+    Ok(Stages { found: (model, probabilities(&last)), stages, evaluate })
 }
 
 /// The closed forms to fit, each with something more than the one before.
@@ -76,7 +71,7 @@ fn closed_forms(options: &classifier::Options) -> Vec<(&'static str, classifier:
 }
 
 struct Runner<'a> {
-    request: &'a Request,
+    context: &'a Context<'a>,
     experiment: &'a Experiment,
     task: &'a NodeTask,
     data: &'a NodeData,
@@ -86,13 +81,13 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     /// A model that has no weights yet.
-    fn prepare(&self) -> SavedModel {
+    fn prepare(&self) -> TrainedClassifier {
         let config = SavedConfig {
             name: self.experiment.name.clone(),
             text: self.experiment.text.clone(),
-            set: self.request.set.iter().cloned().chain(absolute_files(&self.experiment.dataset)).collect(),
+            set: self.experiment.overrides.iter().cloned().chain(absolute_files(&self.experiment.dataset)).collect(),
             seed: self.experiment.seed,
-            data_seed: self.request.experiment.seed,
+            data_seed: self.context.experiment.seed,
             learnt_from_valid: self.task.learn_from == LearnFrom::TrainAndValid,
         };
         let classes = self.data.dataset.classes.clone();
@@ -102,18 +97,18 @@ impl Runner<'_> {
             passes: self.task.passes,
             ..Recipe::new(config, self.data.propagation.nodes(), self.data.features.shape().columns, classes)
         };
-        SavedModel { recipe, reduction: None, embedding: None, weights: Weights::Linear(Arc::default()) }
+        TrainedClassifier { recipe, reduction: None, embedding: None, weights: Weights::Linear(Arc::default()) }
     }
 
     /// Embeds and reduces, as far as that is asked for.
-    fn features(&mut self, model: &mut SavedModel) -> Result<Matrix, Error> {
-        let cluster = self.request.cluster;
-        let failed = |source| Error::Features { dataset: self.data.dataset.name.clone(), source: Box::new(source) };
+    fn features(&mut self, model: &mut TrainedClassifier) -> Result<Matrix, RunError> {
+        let cluster = self.context.cluster;
+        let failed = |source| RunError::Features { dataset: self.data.dataset.name.clone(), source: Box::new(source) };
         let mut features = self.data.features.clone();
         if let Some(graph) = &self.data.graph {
             let start = Instant::now();
             let options = &self.experiment.embedding;
-            let embedding = embed_nodes(self.request, &self.data.dataset.name, EMBEDDING, graph, options)?;
+            let embedding = embed_nodes(self.context, &self.data.dataset.name, graph, options)?;
             let seconds = start.elapsed().as_secs_f64();
             let decomposition = Some(decomposition_of(&embedding, &options.svd));
             let details = StageDetails {
@@ -133,9 +128,10 @@ impl Runner<'_> {
         }
         if let Some(options) = &self.task.components {
             let start = Instant::now();
-            let bar = Bar::new(FEATURES, self.request.voice);
-            let reduced = reduce(&features, options, cluster, self.request.watch(bar.callback())).map_err(failed)?;
-            bar.done("");
+            let running = self.context.begin(Task::Stage(FEATURES));
+            let reduced =
+                reduce(&features, options, cluster, self.context.watch(running.iterations())).map_err(failed)?;
+            running.done();
             let (rank, residuals) = (reduced.reduction.directions.columns(), &reduced.relative_residuals);
             let found = Decomposition::new(rank, residuals, reduced.iterations, reduced.operator_columns);
             // The Gram matrix gives all components at once; those of next to no variance have large
@@ -162,14 +158,14 @@ impl Runner<'_> {
         &mut self,
         name: &'static str,
         options: &classifier::Options,
-        model: &mut SavedModel,
+        model: &mut TrainedClassifier,
         features: &Matrix,
         learn: &[u32],
         examples: &mut Option<Examples>,
-    ) -> Result<Dense, Error> {
+    ) -> Result<Dense, RunError> {
         let start = Instant::now();
-        let (cluster, classes) = (self.request.cluster, self.data.dataset.classes.len());
-        let bar = Bar::new(name, self.request.voice);
+        let (cluster, classes) = (self.context.cluster, self.data.dataset.classes.len());
+        let running = self.context.begin(Task::Stage(name));
         let examples = match examples {
             Some(examples) => examples,
             None => {
@@ -179,8 +175,8 @@ impl Runner<'_> {
                 examples.insert(stated)
             }
         };
-        let fitted = fit(examples, options, cluster, self.request.watch(bar.callback()))?;
-        bar.done("");
+        let fitted = fit(examples, options, cluster, self.context.watch(running.iterations()))?;
+        running.done();
         let Fitted {
             weights,
             singular_values,
@@ -210,9 +206,9 @@ impl Runner<'_> {
     fn finetune(
         &mut self,
         options: &network::Options,
-        model: &mut SavedModel,
+        model: &mut TrainedClassifier,
         features: &Matrix,
-    ) -> Result<Dense, Error> {
+    ) -> Result<Dense, RunError> {
         let start = Instant::now();
         let Weights::Linear(weights) = &model.weights else { unreachable!("the closed form comes first") };
         let design = self.design(features);
@@ -227,11 +223,11 @@ impl Runner<'_> {
         let from = if options.train_on_valid { LearnFrom::TrainAndValid } else { LearnFrom::Train };
         let learn = self.data.learn(from);
         let nodes = self.nodes(features, &learn);
-        let problem = Arc::new(problem(&nodes, self.data.split().valid.clone(), self.request.cluster)?);
-        let bar = Bar::new(FINETUNE, self.request.voice);
-        let watch = self.request.watch(bar.epoch_callback());
-        let trained = network::train(problem, network, options, self.request.cluster, watch)?;
-        bar.done("");
+        let problem = Arc::new(problem(&nodes, self.data.split().valid.clone(), self.context.cluster)?);
+        let running = self.context.begin(Task::Stage(FINETUNE));
+        let watch = self.context.watch(running.network_batches());
+        let trained = network::train(problem, network, options, self.context.cluster, watch)?;
+        running.done();
         let figures = NetworkFigures {
             parameters: trained.network.parameters().len(),
             kept_epoch: trained.best_epoch,
@@ -263,20 +259,20 @@ impl Runner<'_> {
     fn score(
         &mut self,
         mut stage: Stage,
-        model: &SavedModel,
+        model: &TrainedClassifier,
         features: &Matrix,
         learn: &[u32],
         from: LearnFrom,
-    ) -> Result<Dense, Error> {
+    ) -> Result<Dense, RunError> {
         let start = Instant::now();
-        let scores = scores(model, &self.nodes(features, learn), self.request.cluster)?;
+        let scores = scores(model, &self.nodes(features, learn), self.context.cluster)?;
         let (labels, split) = (self.data.labels(), self.data.split());
         let figure =
             |nodes: &[u32]| accuracy(&scores, labels, nodes).map(|figure| Scores(vec![(ACCURACY.to_owned(), figure)]));
         let valid = figure(&split.valid).filter(|_| from == LearnFrom::Train);
         let test = figure(&split.test);
         let shown = if split.test.is_empty() { ("valid", &split.valid) } else { ("test", &split.test) };
-        if self.request.report && !shown.1.is_empty() {
+        if self.context.settings.details && !shown.1.is_empty() {
             let counts = confusion(&scores, labels, shown.1, self.data.dataset.classes.len());
             stage.details.confusion = Confusion::new(shown.0, counts);
         }

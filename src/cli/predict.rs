@@ -1,28 +1,30 @@
 //! `isvd-dist predict`: a trained classifier on the same graph or on a new one.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
 
-use super::apply::{Nodes, ready_features, scores};
-use crate::cli::Error;
-use crate::cli::arguments::worker_count;
-use crate::cli::request::data_folder;
-use crate::cli::run::{graph_of, load, print};
-use crate::cli::signals;
+use super::arguments::worker_count;
+use super::request::data_folder;
+use super::run::print;
+use super::{Error, signals};
 use crate::config::Experiment;
 use crate::dataset::format::EdgeOptions;
 use crate::dataset::{Dataset, EdgeFile, Holdout, NodeFiles, NodeSplitFrom, Source, UNLABELLED};
 use crate::engine::Cluster;
+use crate::experiment::{
+    Nodes, Observer, RunError, TrainedClassifier, classifier_scores, graph_of, load, ready_features,
+};
 use crate::graph::{Import, SelfLoops};
 use crate::kernel::cores;
 use crate::model::classifier::{ClassifierError, probabilities};
 use crate::model::features::of_dataset;
 use crate::model::propagation::Propagation;
 use crate::report::output::{Folder, IDS, ResultFile};
-use crate::report::progress::Voice;
-use crate::report::saved::{PREDICTIONS, SavedModel, prediction_files};
+use crate::report::progress::{Teller, Voice};
+use crate::report::saved::{PREDICTIONS, prediction_files};
 use crate::report::table::predictions;
 
 /// Apply a trained classifier: writes the class and the probabilities of every node
@@ -75,15 +77,15 @@ struct Loaded {
 }
 
 impl Predict {
-    fn voice(&self) -> Voice {
-        Voice::for_stderr(self.quiet)
+    fn teller(&self) -> Arc<dyn Observer> {
+        Teller::shared(Voice::for_stderr(self.quiet))
     }
 
     /// Loads, scores, writes and prints.
     pub fn run(&self) -> Result<(), Error> {
         signals::end_at_once("interrupted: nothing was written", || ());
         let out = self.out.clone().unwrap_or_else(|| self.model.join("predictions"));
-        let model = SavedModel::load(&self.model)?;
+        let model = TrainedClassifier::load(&self.model)?;
         let folder = Folder::prepare(&out)?;
         let start = Instant::now();
         let Loaded { mut dataset, import, known } = match &self.graph {
@@ -92,8 +94,8 @@ impl Predict {
         };
         dataset.graph.forget_direction();
         let graph =
-            graph_of(&dataset.graph, Import { self_loops: SelfLoops::Drop, ..import }, &dataset.name, self.voice())?;
-        let failed = |source| Error::Features { dataset: dataset.name.clone(), source: Box::new(source) };
+            graph_of(&dataset.graph, Import { self_loops: SelfLoops::Drop, ..import }, &dataset.name, &self.teller())?;
+        let failed = |source| RunError::Features { dataset: dataset.name.clone(), source: Box::new(source) };
         let cluster = Cluster::threads(self.workers.unwrap_or_else(cores));
         let features = of_dataset(&dataset).map_err(failed)?;
         let features = ready_features(&model, &features, cluster).map_err(failed)?;
@@ -101,7 +103,7 @@ impl Predict {
         let labels = dataset.labels.as_deref().unwrap_or(&none);
         let propagation = Propagation::new(&graph).map_err(ClassifierError::from)?;
         let nodes = Nodes { propagation: &propagation, features: &features, labels, known: &known };
-        let probabilities = probabilities(&scores(&model, &nodes, cluster)?);
+        let probabilities = probabilities(&classifier_scores(&model, &nodes, cluster)?);
         let classes = &model.recipe.classes;
         let mut files = prediction_files(&probabilities, classes, &dataset.ids);
         files.push(ResultFile::new(IDS, |mut file| dataset.ids.write(&mut file)));
@@ -111,11 +113,11 @@ impl Predict {
     }
 
     /// The data that the model was trained on, loaded again.
-    fn same_graph(&self, model: &SavedModel) -> Result<Loaded, Error> {
+    fn same_graph(&self, model: &TrainedClassifier) -> Result<Loaded, Error> {
         let config = &model.recipe.config;
         let experiment = trained_by(model)?;
         let data = data_folder(self.data.clone())?;
-        let mut dataset = load(&experiment.dataset, data.as_deref(), config.data_seed, self.voice())?;
+        let mut dataset = load(&experiment.dataset, data.as_deref(), config.data_seed, &self.teller())?;
         if dataset.graph.nodes() != model.recipe.nodes {
             return Err(Error::OtherGraph { found: dataset.graph.nodes(), expected: model.recipe.nodes });
         }
@@ -127,7 +129,7 @@ impl Predict {
     }
 
     /// A graph that the model has not seen.
-    fn new_graph(&self, model: &SavedModel, graph: &std::path::Path) -> Result<Loaded, Error> {
+    fn new_graph(&self, model: &TrainedClassifier, graph: &std::path::Path) -> Result<Loaded, Error> {
         if model.recipe.embedding {
             return Err(Error::OwnEmbedding { model: self.model.clone() });
         }
@@ -144,14 +146,14 @@ impl Predict {
             holdout: Holdout::default(),
             nodes: Some(files),
         });
-        let mut dataset = load(&source, None, model.recipe.config.data_seed, self.voice())?;
+        let mut dataset = load(&source, None, model.recipe.config.data_seed, &self.teller())?;
         let known = rename_classes(&mut dataset, &model.recipe.classes)?;
         Ok(Loaded { dataset, import: experiment.import, known })
     }
 }
 
 /// The experiment that a model comes from.
-fn trained_by(model: &SavedModel) -> Result<Experiment, Error> {
+fn trained_by(model: &TrainedClassifier) -> Result<Experiment, Error> {
     let config = &model.recipe.config;
     Ok(Experiment::parse(&config.name, &config.name, &config.text, &config.set)?)
 }

@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::Args;
-
-use crate::cli::Error;
-use crate::cli::nodes::NodeData;
-use crate::cli::run::{graph_of, load, renumber};
+use super::{Explanation, KindPlan, StagePlan};
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::Dataset;
 use crate::engine::Cluster;
+use crate::experiment::RunError;
+use crate::experiment::event::Observer;
+use crate::experiment::load::{graph_of, load, renumber};
+use crate::experiment::metrics::{CLASSIFIER, EMBEDDING, FEATURES};
+use crate::experiment::nodes::NodeData;
 use crate::graph::{Graph, Sparse};
 use crate::matrix::{Dense, Matrix};
 use crate::model::classifier::{self, ClassifierError, Design, Examples, Labels, Rows};
@@ -18,75 +19,48 @@ use crate::model::embedding::{self, ModelError};
 use crate::model::features::{FeatureError, center, outline_centred, with_embedding};
 use crate::model::named::Named;
 use crate::model::propagation::Propagation;
-use crate::report::metrics::{CLASSIFIER, EMBEDDING, FEATURES};
-use crate::report::progress::Voice;
+use crate::plan::cost::Machine;
 use crate::svd::{self, Near};
 
 /// The size of a graph that is not at hand.
-#[derive(Debug, Clone, Args)]
-pub struct Sizes {
-    /// Plan for a graph of so many nodes instead of the dataset, which is then not read
-    #[arg(long, value_name = "N", requires = "edges")]
-    pub nodes: Option<usize>,
-
-    /// And of so many edges
-    #[arg(long, value_name = "N", requires = "nodes")]
-    pub edges: Option<usize>,
-
-    /// Whose edges have a direction
-    #[arg(long, requires = "nodes")]
-    pub directed: bool,
-
-    /// How many features each node carries, where nodes are classified
-    #[arg(long, value_name = "N", requires = "nodes")]
-    pub features: Option<usize>,
-
-    /// Into how many classes
-    #[arg(long, value_name = "N", requires = "nodes")]
-    pub classes: Option<usize>,
-
-    /// And how many of the nodes have a label to learn from
-    #[arg(long, value_name = "N", requires = "nodes")]
-    pub labelled: Option<usize>,
+pub(crate) struct GraphSize {
+    /// The graph in outline.
+    pub(crate) graph: Graph,
+    pub(crate) edges: usize,
+    /// Of its nodes, where they are classified.
+    pub(crate) nodes: Option<NodeSize>,
 }
 
-impl Sizes {
-    /// The sizes, if they were given.
-    pub(super) fn given(&self) -> Result<Option<GraphSize>, Error> {
-        let (Some(nodes), Some(edges)) = (self.nodes, self.edges) else { return Ok(None) };
-        let graph = Graph::outline(nodes, edges, self.directed)
-            .map_err(|source| Error::Graph { dataset: "--nodes".to_owned(), source })?;
-        Ok(Some(GraphSize { graph, edges, sizes: self.clone() }))
-    }
-}
-
-/// A graph in outline.
-pub(super) struct GraphSize {
-    graph: Graph,
-    edges: usize,
-    sizes: Sizes,
+/// The size of what nodes carry.
+pub(crate) struct NodeSize {
+    /// Features of each.
+    pub(crate) features: usize,
+    /// The labels in outline: one column a class.
+    pub(crate) labels: Sparse,
+    /// How many nodes have a label to learn from.
+    pub(crate) labelled: usize,
 }
 
 /// Everything that is decomposed.
-pub(super) struct Subjects {
-    pub(super) dataset: Option<String>,
-    pub(super) nodes: usize,
-    pub(super) training_edges: usize,
-    pub(super) held_out_edges: usize,
+pub(crate) struct Subjects {
+    pub(crate) dataset: Option<String>,
+    pub(crate) nodes: usize,
+    pub(crate) training_edges: usize,
+    pub(crate) held_out_edges: usize,
     /// Bytes of what was read, which stay in memory beside the matrices.
-    pub(super) data_bytes: u64,
-    pub(super) stages: Vec<Subject>,
+    pub(crate) data_bytes: u64,
+    pub(crate) stages: Vec<Subject>,
 }
 
 /// A matrix, and how it is decomposed.
-pub(super) struct Subject {
-    pub(super) stage: &'static str,
-    pub(super) matrix: Matrix,
-    pub(super) options: svd::Options,
+pub(crate) struct Subject {
+    pub(crate) stage: &'static str,
+    pub(crate) matrix: Matrix,
+    pub(crate) options: svd::Options,
     /// What is nearly the matrix and less work, if there is such a one.
-    pub(super) near: Option<Near>,
+    pub(crate) near: Option<Near>,
     /// Whether it is written down, whatever it costs, if it fits: something is to be dropped from its entries.
-    pub(super) is_formed: bool,
+    pub(crate) is_formed: bool,
 }
 
 impl Subject {
@@ -103,23 +77,23 @@ impl Subject {
 
 impl Subjects {
     /// Over the data of the experiment.
-    pub(super) fn of_data(
+    pub(crate) fn of_data(
         experiment: &Experiment,
         data: Option<&Path>,
         cluster: Cluster,
-        voice: Voice,
-    ) -> Result<Self, Error> {
-        let mut dataset = load(&experiment.dataset, data, experiment.seed, voice)?;
+        observer: &Arc<dyn Observer>,
+    ) -> Result<Self, RunError> {
+        let mut dataset = load(&experiment.dataset, data, experiment.seed, observer)?;
         renumber(experiment, &mut dataset)?;
         let (name, nodes) = (dataset.name.clone(), dataset.graph.nodes());
         let held_out_edges = dataset.held_out_edges();
         let (data_bytes, training_edges, stages) = match &experiment.nodes {
             None => {
-                let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, voice)?;
+                let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, observer)?;
                 (dataset.bytes(), graph.report.edges, vec![link_stage(experiment, &graph, &dataset, cluster)?])
             }
             Some(task) => {
-                let data = NodeData::new(dataset, experiment.import, task, voice)?;
+                let data = NodeData::new(dataset, experiment.import, task, observer)?;
                 let stages = NodeStages { has_entries: true, ..NodeStages::of_data(experiment, task, &data) };
                 (data.dataset.bytes(), data.edges, stages.all(|features| center(features, cluster))?)
             }
@@ -128,13 +102,13 @@ impl Subjects {
     }
 
     /// Over a graph that was embedded. What a run of several processes reads together is not read again.
-    pub(super) fn of_links(experiment: &Experiment, graph: &Graph, dataset: &Dataset) -> Result<Self, Error> {
+    pub(crate) fn of_links(experiment: &Experiment, graph: &Graph, dataset: &Dataset) -> Result<Self, RunError> {
         let stage = link_stage(experiment, graph, dataset, Cluster::threads(1))?;
         Ok(Self::of(dataset, graph.report.edges, vec![stage]))
     }
 
     /// Over nodes that were classified.
-    pub(super) fn of_nodes(experiment: &Experiment, task: &NodeTask, data: &NodeData) -> Result<Self, Error> {
+    pub(crate) fn of_nodes(experiment: &Experiment, task: &NodeTask, data: &NodeData) -> Result<Self, RunError> {
         let stages = NodeStages::of_data(experiment, task, data).all(|features| Ok(outline_centred(features)?))?;
         Ok(Self::of(&data.dataset, data.edges, stages))
     }
@@ -145,55 +119,79 @@ impl Subjects {
         Self { dataset, nodes, training_edges, held_out_edges, data_bytes, stages }
     }
 
+    /// What is told of their plans, for a machine with these rates.
+    pub(crate) fn explained(
+        self,
+        config: String,
+        (machine, rates): (&Machine, &'static str),
+        memory_limit: Option<u64>,
+        stages: Vec<StagePlan>,
+    ) -> Explanation {
+        Explanation {
+            config,
+            dataset: self.dataset,
+            nodes: self.nodes,
+            edges: self.training_edges + self.held_out_edges,
+            training_edges: self.training_edges,
+            held_out_edges: self.held_out_edges,
+            workers: machine.workers,
+            processes: machine.processes,
+            rates,
+            memory_limit,
+            kinds: KindPlan::of_stages(&stages),
+            stages,
+        }
+    }
+
     /// Over a graph of which only the size is known.
-    pub(super) fn of_sizes(experiment: &Experiment, size: &GraphSize) -> Result<Self, Error> {
-        let GraphSize { graph, edges, sizes } = size;
+    pub(crate) fn of_size(experiment: &Experiment, size: GraphSize) -> Result<Self, RunError> {
+        let GraphSize { graph, edges, nodes: node_size } = size;
         let nodes = graph.nodes();
-        let stages = match &experiment.nodes {
-            None => vec![link_stage(experiment, graph, &Dataset::default(), Cluster::threads(1))?],
-            Some(task) => {
-                let missing = |size| Error::MissingSize { size };
-                let features = sizes.features.ok_or(missing("--features"))?;
-                let classes = sizes.classes.ok_or(missing("--classes"))?;
-                let labelled = sizes.labelled.ok_or(missing("--labelled"))?.min(nodes);
-                let labels = Sparse::outline(nodes, classes, labelled, false);
-                let labels = labels.map_err(|source| Error::Graph { dataset: "--classes".to_owned(), source })?;
+        let graph = &graph;
+        let stages = match (&experiment.nodes, node_size) {
+            (Some(task), Some(size)) => {
                 let stages = NodeStages {
                     experiment,
                     task,
                     graph: Some(graph).filter(|_| task.embedding),
                     propagation: &Propagation::new(graph).map_err(ClassifierError::from)?,
-                    features: outline("X", nodes, features)?,
-                    labels: Labels::Known(Arc::new(labels)),
-                    classes,
-                    learn: (0..labelled as u32).collect(),
+                    features: outline("X", nodes, size.features)?,
+                    classes: size.labels.cols(),
+                    labels: Labels::Known(Arc::new(size.labels)),
+                    learn: (0..size.labelled as u32).collect(),
                     has_entries: false,
                 };
                 stages.all(|features| Ok(features.clone()))?
             }
+            _ => vec![link_stage(experiment, graph, &Dataset::default(), Cluster::threads(1))?],
         };
         // The edges as they were read, in both numbers of four bytes.
-        let data_bytes = 8 * *edges as u64;
-        Ok(Self { dataset: None, nodes, training_edges: *edges, held_out_edges: 0, data_bytes, stages })
+        let data_bytes = 8 * edges as u64;
+        Ok(Self { dataset: None, nodes, training_edges: edges, held_out_edges: 0, data_bytes, stages })
     }
 }
 
 /// The matrix of the embedding, or that of the text.
-fn link_stage(experiment: &Experiment, graph: &Graph, dataset: &Dataset, cluster: Cluster) -> Result<Subject, Error> {
+fn link_stage(
+    experiment: &Experiment,
+    graph: &Graph,
+    dataset: &Dataset,
+    cluster: Cluster,
+) -> Result<Subject, RunError> {
     let matrix = match &experiment.matrix {
         None => return embedding_stage(graph, experiment),
         Some(statement) => {
             let mut names = Named::new(graph, dataset, cluster, experiment.seed);
             let matrix = statement.formula.evaluate(&mut names);
-            matrix.map_err(|error| Error::Statement { place: statement.place.clone(), error })?
+            matrix.map_err(|error| RunError::Statement { place: statement.place.clone(), error })?
         }
     };
     Ok(Subject::new(EMBEDDING, matrix, &experiment.embedding.svd))
 }
 
-fn embedding_stage(graph: &Graph, experiment: &Experiment) -> Result<Subject, Error> {
+fn embedding_stage(graph: &Graph, experiment: &Experiment) -> Result<Subject, RunError> {
     let options = &experiment.embedding;
-    let failed = |source: ModelError| Error::Embed { dataset: experiment.name.clone(), source: source.into() };
+    let failed = |source: ModelError| RunError::Embed { dataset: experiment.name.clone(), source: source.into() };
     let (matrix, near) = embedding::matrix_and_near(graph, options).map_err(failed)?;
     Ok(Subject { near, ..Subject::new(EMBEDDING, matrix, &options.svd) })
 }
@@ -230,8 +228,8 @@ impl<'a> NodeStages<'a> {
         }
     }
 
-    fn all(self, center: impl Fn(&Matrix) -> Result<Matrix, FeatureError>) -> Result<Vec<Subject>, Error> {
-        let failed = |source| Error::Features { dataset: self.experiment.name.clone(), source: Box::new(source) };
+    fn all(self, center: impl Fn(&Matrix) -> Result<Matrix, FeatureError>) -> Result<Vec<Subject>, RunError> {
+        let failed = |source| RunError::Features { dataset: self.experiment.name.clone(), source: Box::new(source) };
         let mut stages = Vec::new();
         let mut features = self.features.clone();
         let nodes = features.shape().rows;
@@ -273,6 +271,6 @@ impl<'a> NodeStages<'a> {
     }
 }
 
-fn outline(name: &str, rows: usize, columns: usize) -> Result<Matrix, Error> {
+fn outline(name: &str, rows: usize, columns: usize) -> Result<Matrix, RunError> {
     Matrix::dense(name, Dense::outline(rows, columns)).map_err(|source| ClassifierError::from(source).into())
 }

@@ -1,0 +1,10 @@
+//! Files in gzip and in zip archives.
+
+use std::io::Read;
+
+pub(crate) use super::zipped::{Archive, MAGIC};
+
+/// What is packed in a file.
+pub(crate) fn gzip(file: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+    Box::new(flate2::read::MultiGzDecoder::new(file))
+}
