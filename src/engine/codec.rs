@@ -2,7 +2,7 @@
 //!
 //! A parcel is a header of little-endian 64-bit words and a body, both a multiple of eight bytes long. The numbers of a
 //! block are copied out raw and stay, on arrival, in the bytes that they came in. Only what travels to other workers has a
-//! form: blocks, partial sums and failures.
+//! form: blocks, partial sums, bytes and failures.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ mod tag {
     pub(super) const BLOCK: u64 = 1;
     pub(super) const PARTIAL: u64 = 2;
     pub(super) const FAILURE: u64 = 3;
+    pub(super) const BYTES: u64 = 4;
 }
 
 /// The words before the body: tag, weight, sender, count, bytes of the body, and four that depend on the tag.
@@ -49,6 +50,7 @@ impl ContainerBytes for Parcel {
                 Payload::Block(block) => padded(size_of_val(block.numbers())),
                 Payload::Partial(partial) => partial.nodes.len() * 8 * (NODE_WORDS + partial.length),
                 Payload::Failure(error) => padded(failure_text(error).len()),
+                Payload::Bytes(bytes) => padded(bytes.len()),
                 _ => 0,
             }
     }
@@ -77,6 +79,7 @@ fn encode<W: Write>(parcel: &Parcel, writer: &mut W) -> std::io::Result<()> {
             let text = failure_text(error);
             (tag::FAILURE, [text.len(), 0, 0, 0], Some(text))
         }
+        Payload::Bytes(bytes) => (tag::BYTES, [bytes.len(), 0, 0, 0], None),
         Payload::Nothing
         | Payload::Shard(_)
         | Payload::Columns(..)
@@ -104,6 +107,7 @@ fn encode<W: Write>(parcel: &Parcel, writer: &mut W) -> std::io::Result<()> {
                 pad_after(bytemuck::cast_slice(&node.values))?;
             }
         }
+        Payload::Bytes(bytes) => pad_after(bytes)?,
         _ => pad_after(&text.unwrap_or_default())?,
     }
     Ok(())
@@ -176,6 +180,7 @@ pub(super) fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
             let error = serde_json::from_slice(text).map_err(|_| "its message is no error of ours")?;
             Payload::Failure(Arc::new(error))
         }
+        tag::BYTES => Payload::Bytes(words.0.get(..a).ok_or("its bytes are cut off")?.into()),
         _ => return Err("its kind is unknown"),
     };
     Ok(Parcel { weight, to: 0, sender, of, payload })

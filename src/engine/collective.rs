@@ -107,7 +107,7 @@ pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials
 }
 
 /// The root of a tile tree, from everybody's parts of it, which must be of one and the same tree.
-fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result<Payload, EngineError> {
+pub(super) fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result<Payload, EngineError> {
     let parts = payloads.iter().filter_map(|payload| match payload {
         Payload::Partial(partial) => Some(partial),
         _ => None,
@@ -130,6 +130,17 @@ fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result<Payload, E
         _ => tree.into_root().ok_or_else(|| missing(payloads.len()))?,
     };
     Ok(Payload::Reduced(Arc::new(Reduced { cols: first.cols, values })))
+}
+
+/// Brings the bytes of the one worker that has some to every worker.
+pub(super) fn broadcast<'scope>(scope: Scope<'scope, u64>, bytes: &Link<'scope>) -> Link<'scope> {
+    let shared = share(scope, "broadcast", bytes, |payload| vec![payload]);
+    let worker = scope.index();
+    collect(scope, "broadcast", &shared, move |payloads| {
+        let bytes = payloads.iter().find(|payload| matches!(payload, Payload::Bytes(_)));
+        let missing = || EngineError::BlocksMissing { step: "broadcast".into(), worker, received: 0, expected: 1 };
+        bytes.cloned().ok_or_else(missing)
+    })
 }
 
 /// Tells every worker whether all of them have their result, or the error of one that has not.

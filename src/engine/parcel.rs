@@ -7,11 +7,11 @@ use timely::Accountable;
 use timely::bytes::arc::Bytes;
 
 use super::error::EngineError;
-use super::multiply::Rows;
 use super::shard::Shard;
 use super::tree::{Combine, Node};
 use crate::kernel::buffer::Buffer;
 use crate::kernel::panel::stride;
+use crate::kernel::spmm::Segments;
 
 /// A timely container that holds one [`Payload`].
 #[derive(Clone, Default)]
@@ -59,6 +59,8 @@ pub(super) enum Payload {
     Partial(Arc<Partial>),
     /// Sums over all tiles: the same everywhere.
     Reduced(Arc<Reduced>),
+    /// Data of one worker, on their way to everybody.
+    Bytes(Arc<[u8]>),
     /// The error that stands in place of a result.
     Failure(Arc<EngineError>),
 }
@@ -69,6 +71,7 @@ impl Payload {
         match self {
             Self::Block(block) => block.rows * stride(block.cols) * size_of::<f32>(),
             Self::Partial(partial) => partial.nodes.iter().map(|node| size_of_val(&*node.values)).sum(),
+            Self::Bytes(bytes) => bytes.len(),
             _ => 0,
         }
     }
@@ -126,9 +129,9 @@ pub(super) struct Whole {
 
 impl Whole {
     /// The rows for the kernels.
-    pub(super) fn rows(&self) -> Rows<'_> {
+    pub(super) fn rows(&self) -> Segments<'_> {
         let parts = self.blocks.iter().filter(|block| block.rows > 0);
-        Rows { cols: self.cols, parts: parts.map(|block| (block.first_row, block.numbers())).collect() }
+        Segments { cols: self.cols, parts: parts.map(|block| (block.first_row, block.numbers())).collect() }
     }
 
     /// One row after the other, without padding.

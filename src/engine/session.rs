@@ -15,11 +15,11 @@ use timely::worker::Worker;
 
 use super::agreement::{StopSign, catch};
 use super::cluster::Cluster;
-use super::columns::{Solo, columns_flow, through};
-use super::compile::{Flow, Slot, gather_flow, program_flow, reduce_flow};
 use super::error::EngineError;
+use super::flow::{Flow, Slot, broadcast_flow, gather_flow, reduce_flow};
 use super::needs::{Needs, Wanted};
 use super::parcel::{Parcel, Partial, Payload, Whole};
+use super::schedule::{ColumnSchedule, Schedule, columns_flow, program_flow, run_columns};
 use super::shard::Shard;
 use super::step::Context;
 use super::trace;
@@ -46,6 +46,8 @@ pub struct Session<'a> {
     by_columns: BTreeMap<Vec<usize>, Flow>,
     reduce: Flow,
     gather: Flow,
+    /// Built when it is first used.
+    broadcast: Option<Flow>,
     gram_scratch: gram::Scratch,
     stop: Arc<StopSign>,
     was_stopped: bool,
@@ -72,8 +74,8 @@ struct Planned {
     /// The values of which only needed rows go to other processes.
     needs: BTreeMap<Value, Rc<Needs>>,
     by_rows: Option<Flow>,
-    /// To multiply by columns, where that can be.
-    solo: Option<Rc<Solo>>,
+    /// To multiply by columns, where columns do not mix.
+    by_columns: Option<Rc<ColumnSchedule>>,
 }
 
 /// Something that a dataflow will leave in a slot.
@@ -91,9 +93,8 @@ impl<'a> Session<'a> {
             travel: cluster.travel(),
             layouts,
             pool: Rc::default(),
-            scratch: RefCell::default(),
-            ladders: Rc::default(),
-            settled: None,
+            operands: Rc::default(),
+            permuted: None,
             dense_scratch: RefCell::default(),
             joined: RefCell::default(),
             seconds: RefCell::default(),
@@ -108,6 +109,7 @@ impl<'a> Session<'a> {
             by_columns: BTreeMap::new(),
             reduce,
             gather,
+            broadcast: None,
             gram_scratch,
             stop,
             was_stopped: false,
@@ -125,12 +127,12 @@ impl<'a> Session<'a> {
         for program in programs {
             self.context.seconds.borrow_mut().push(vec![0.0; program.steps().len()]);
             let is_near = !self.context.travel.in_chunks;
-            let solo = if is_near { Solo::new(program, &self.context) } else { None };
+            let by_columns = if is_near { ColumnSchedule::new(program, &self.context) } else { None };
             self.programs.push(Planned {
                 program: program.clone(),
                 needs: needs.next().unwrap_or_default(),
                 by_rows: None,
-                solo: solo.map(Rc::new),
+                by_columns: by_columns.map(Rc::new),
             });
         }
         Ok(())
@@ -172,33 +174,29 @@ impl<'a> Session<'a> {
         if x.cols() == 0 {
             return self.context.shard(rows, 0, |_, _| Ok(()));
         }
-        let workers = self.worker.peers();
-        let solos: Option<Vec<Rc<Solo>>> =
-            programs.iter().map(|&program| self.programs[program].solo.clone()).collect();
-        match solos {
-            Some(solos) if solos.iter().all(|solo| solo.is_worth_it(x.cols(), workers)) => {
-                self.multiply_by_columns(programs, solos, x.clone())
-            }
-            _ => programs.iter().try_fold(x.clone(), |x, &program| self.run_program(program, x)),
+        let schedules = programs.iter().map(|&program| self.programs[program].by_columns.as_ref());
+        match Schedule::choose(schedules, x.cols(), self.worker.peers()) {
+            Schedule::ByColumns(schedules) => self.multiply_by_columns(programs, schedules, x.clone()),
+            Schedule::ByRows => programs.iter().try_fold(x.clone(), |x, &program| self.multiply_by_rows(program, x)),
         }
     }
 
-    /// Products by columns; a worker alone has them all.
+    /// A product by columns. A worker alone has them all, and needs no dataflow.
     fn multiply_by_columns(
         &mut self,
         programs: &[usize],
-        solos: Vec<Rc<Solo>>,
+        schedules: Vec<Rc<ColumnSchedule>>,
         x: Shard,
     ) -> Result<Shard, EngineError> {
         if self.workers() == 1 {
             trace::enter("before a product");
-            let product = || trace::computing("a product", || through(&solos, x));
+            let product = || trace::computing("a product", || run_columns(&schedules, x));
             let made = catch(self.worker(), "a product", product);
             trace::leave();
             return made?;
         }
         if !self.by_columns.contains_key(programs) {
-            let flow = columns_flow(self.worker, programs, solos, &self.context);
+            let flow = columns_flow(self.worker, programs, schedules, &self.context);
             self.by_columns.insert(programs.to_vec(), flow);
         }
         self.product(x, |session| session.by_columns.get_mut(programs))
@@ -210,7 +208,7 @@ impl<'a> Session<'a> {
     }
 
     /// A product by rows: one epoch of a program.
-    pub(super) fn run_program(&mut self, program: usize, x: Shard) -> Result<Shard, EngineError> {
+    pub(super) fn multiply_by_rows(&mut self, program: usize, x: Shard) -> Result<Shard, EngineError> {
         let planned = &mut self.programs[program];
         if planned.by_rows.is_none() {
             let needs = std::mem::take(&mut planned.needs);
@@ -221,12 +219,7 @@ impl<'a> Session<'a> {
 
     /// What a dataflow that was built makes of a panel.
     fn product(&mut self, x: Shard, flow: impl Fn(&mut Self) -> Option<&mut Flow>) -> Result<Shard, EngineError> {
-        let turned = self.turn(
-            "before a product",
-            |session| flow(session).unwrap_or_else(|| unreachable!("the dataflow was built")),
-            Payload::Shard(x),
-        );
-        match turned? {
+        match self.turn("before a product", flow, Payload::Shard(x))? {
             Payload::Shard(shard) => Ok(shard),
             _ => Err(self.nothing_came("a product")),
         }
@@ -362,10 +355,31 @@ impl<'a> Session<'a> {
 
     /// The whole panel, in blocks, on every worker.
     pub(super) fn gathered(&mut self, x: &Shard) -> Result<Arc<Whole>, EngineError> {
-        match self.turn("before a panel is collected", |session| &mut session.gather, Payload::Shard(x.clone()))? {
+        match self.turn(
+            "before a panel is collected",
+            |session| Some(&mut session.gather),
+            Payload::Shard(x.clone()),
+        )? {
             Payload::Whole(whole) => Ok(whole),
             _ => Err(self.nothing_came("a panel")),
         }
+    }
+
+    /// The bytes of the one worker that gives some, on every worker.
+    pub(super) fn broadcast(&mut self, own: Payload) -> Result<Arc<[u8]>, EngineError> {
+        if self.broadcast.is_none() {
+            self.broadcast = Some(broadcast_flow(self.worker));
+        }
+        match self.turn("before a broadcast", |session| session.broadcast.as_mut(), own)? {
+            Payload::Bytes(bytes) => Ok(bytes),
+            _ => Err(self.nothing_came("a broadcast")),
+        }
+    }
+
+    /// The error of the leader, of which the end of this worker is a consequence.
+    pub(super) fn stopped_by_leader(&mut self, message: String) -> EngineError {
+        self.was_stopped = true;
+        EngineError::Stopped { worker: 0, message }
     }
 
     /// How many epochs this worker has entered.
@@ -379,7 +393,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
-        let payload = self.turn(what, |session| &mut session.reduce, Payload::Partial(Arc::new(partial)))?;
+        let payload = self.turn(what, |session| Some(&mut session.reduce), Payload::Partial(Arc::new(partial)))?;
         let Payload::Reduced(reduced) = payload else { return Err(self.nothing_came(what)) };
         // Everybody has the same sums, so everybody sees the same overflow.
         if !reduced.values.iter().all(|value| value.is_finite()) {
@@ -395,7 +409,7 @@ impl<'a> Session<'a> {
     fn turn(
         &mut self,
         what: &str,
-        pick: impl Fn(&mut Self) -> &mut Flow,
+        pick: impl Fn(&mut Self) -> Option<&mut Flow>,
         input: Payload,
     ) -> Result<Payload, EngineError> {
         trace::enter(what);
@@ -404,9 +418,13 @@ impl<'a> Session<'a> {
         answer
     }
 
-    fn take_turn(&mut self, pick: impl Fn(&mut Self) -> &mut Flow, input: Payload) -> Result<Payload, EngineError> {
+    fn take_turn(
+        &mut self,
+        pick: impl Fn(&mut Self) -> Option<&mut Flow>,
+        input: Payload,
+    ) -> Result<Payload, EngineError> {
         self.turns += 1;
-        let flow = pick(self);
+        let flow = pick(self).expect("the dataflow was built");
         let epoch = *flow.input.time();
         flow.input.send_batch(&mut Parcel::local(input));
         flow.input.advance_to(epoch + 1);

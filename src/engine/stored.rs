@@ -108,7 +108,7 @@ impl Session<'_> {
     /// If there is no such program.
     pub fn form(&mut self, program: usize) -> Result<Shard, EngineError> {
         let nothing = self.context().shard(0, 0, |_, _| Ok(()))?;
-        self.run_program(program, nothing)
+        self.multiply_by_rows(program, nothing)
     }
 
     /// Panels of the same rows, side by side. Every worker does its own rows.

@@ -146,6 +146,16 @@ impl Tile {
         self.parts.starts.len() - 1
     }
 
+    /// Columns of the tile.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// The columns of a strip.
+    pub fn strip_range(&self, strip: usize) -> std::ops::Range<usize> {
+        strip * self.width..self.cols.min((strip + 1) * self.width)
+    }
+
     /// How much it holds.
     pub fn size(&self) -> TileSize {
         let Parts { rows, columns, values, .. } = &self.parts;
@@ -160,7 +170,7 @@ impl Tile {
         let (runs, entries) = (r0 as usize..r1 as usize, c0 as usize..c1 as usize);
         Cell {
             height: self.height,
-            width: self.width.min(self.cols - strip * self.width),
+            width: self.strip_range(strip).len(),
             rows: &rows[runs.clone()],
             counts: &counts[runs],
             columns: &columns[entries.clone()],

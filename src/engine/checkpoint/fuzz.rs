@@ -1,9 +1,10 @@
 //! The files of a checkpoint, for a fuzzer to change.
 
-use super::journal::{Header, decode, encode};
+use super::journal::Header;
 use super::manifest::{Identity, Manifest, Record};
 use super::piece::{Piece, PieceWriter};
 use crate::engine::fuzz::{Draw, ROOM, Target};
+use crate::engine::leader::{decode, encode};
 use crate::graph::Tiling;
 
 /// What bincode asks for at most when a length says so.

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use bincode::Options as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +11,7 @@ use super::notice::CheckpointError;
 use super::piece::Piece;
 use super::store::Store;
 use super::watch::{Watch, Work};
+use crate::engine::leader::decode;
 use crate::engine::parcel::Whole;
 use crate::engine::{EngineError, Session, Shard};
 use crate::graph::Tiling;
@@ -133,12 +133,8 @@ pub(super) fn reason_of(written: Result<(), CheckpointError>) -> String {
 
 /// Tells all workers why the first could not write, if so. All wait here until it has.
 pub(super) fn share(session: &mut Session<'_>, reason: &str) -> Result<Result<(), EngineError>, EngineError> {
-    let reason = session.spread_bytes(reason.as_bytes())?;
-    if reason.is_empty() {
-        return Ok(Ok(()));
-    }
-    let reason = String::from_utf8_lossy(&reason).into_owned();
-    Ok(Err(EngineError::Checkpoint { reason }))
+    let reason: String = session.on_leader(|| Ok::<_, EngineError>(reason.to_owned()))?;
+    Ok(if reason.is_empty() { Ok(()) } else { Err(EngineError::Checkpoint { reason }) })
 }
 
 /// The piece of a panel: a new one, if the panel is there, or the one of the last checkpoint.
@@ -174,15 +170,14 @@ pub(super) fn find<N: DeserializeOwned>(
     let store = if session.worker() == 0 { work.keeper.store() } else { None };
     let record = store.as_ref().and_then(|store| work.record(store, label, is_finished));
     let known = store.zip(record);
-    let mut header = Vec::new();
-    if let Some((store, record)) = &known {
-        // Files have the number of their work in front.
+    let header = session.on_leader(|| {
+        let Some((store, record)) = &known else { return Ok(None) };
+        // Names of files begin with the number of their work.
         let name = |piece: &Piece| piece.file.split_once('-').map_or("", |(_, name)| name).to_owned();
         let panels = record.panels.iter().map(|piece| (name(piece), piece.rows as usize, piece.columns()));
-        header = encode(&Header { numbers: store.read(&record.numbers)?, panels: panels.collect() });
-    }
-    let header = session.spread_bytes(&header)?;
-    let parts = decode::<Header>(&header).and_then(|Header { numbers, panels }| Some((decode(&numbers)?, panels)));
+        Ok::<_, EngineError>(Some(Header { numbers: store.read(&record.numbers)?, panels: panels.collect() }))
+    })?;
+    let parts = header.and_then(|Header { numbers, panels }| Some((decode(&numbers)?, panels)));
     let Some((numbers, headings)) = parts else {
         if known.is_some() {
             work.is_other();
@@ -195,22 +190,8 @@ pub(super) fn find<N: DeserializeOwned>(
             Some((store, record)) => store.read_panel(&record.panels[place])?,
             None => Vec::new(),
         };
-        panels.push(session.spread(rows, cols, &entries)?);
+        panels.push(session.scatter(rows, cols, &entries)?);
         names.push(name);
     }
     Ok(Some(Found { numbers, names, panels }))
-}
-
-fn coding() -> impl bincode::Options {
-    bincode::DefaultOptions::new().with_fixint_encoding()
-}
-
-/// Numbers as bytes, with all their bits.
-pub(super) fn encode(numbers: &impl Serialize) -> Vec<u8> {
-    coding().serialize(numbers).expect("numbers in memory are plain data")
-}
-
-/// The numbers of some bytes, if they are of that kind.
-pub(super) fn decode<N: DeserializeOwned>(bytes: &[u8]) -> Option<N> {
-    coding().with_limit(bytes.len() as u64).deserialize(bytes).ok()
 }

@@ -12,6 +12,7 @@ use super::manifest::Record;
 use super::notice::{CheckpointError, Notice};
 use super::piece::Piece;
 use super::store::Store;
+use crate::engine::leader::encode;
 use crate::engine::{Cluster, EngineError, run};
 use crate::graph::Tiling;
 use crate::matrix::Dense;
@@ -182,7 +183,7 @@ impl Work {
 
     /// Writes all that is no panel.
     pub(super) fn write_numbers(&self, store: &mut Store, numbers: &impl Serialize) -> Result<Piece, CheckpointError> {
-        let bytes = journal::encode(numbers);
+        let bytes = encode(numbers);
         // Other than panels these change from checkpoint to checkpoint.
         let name = format!("{}-numbers-{}", self.number, store.next_number());
         store.write(&name, (1, bytes.len()), 1, |writer| writer.push(&bytes))

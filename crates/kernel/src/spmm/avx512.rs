@@ -1,8 +1,9 @@
 //! The product with AVX-512: a row of sixteen columns is one register and one load.
 
-use super::ladder::Rungs;
+use super::by_tile::Job;
+use super::length_sorted::SortedJob;
 use super::registers::Avx512;
-use super::{Job, vector};
+use super::vector;
 
 /// Runs a job for a block of `groups` lane groups, at least two.
 ///
@@ -53,13 +54,16 @@ unsafe fn rows<const PAIRS: usize, const HALF: bool, const VALUES: bool, const R
     unsafe { vector::rows::<Avx512<PAIRS, HALF>, VALUES, RIGHT, FETCH>(job, y) }
 }
 
-/// All rows of a ladder.
+/// All rows of a matrix with sorted rows.
 ///
 /// # Safety
-/// AVX-512 must be there, the rows of the panels be so many pairs of lane groups apart, and the shapes of the job and of `y` fit
-/// each other.
+/// AVX-512 must be there, rows of the panels be `PAIRS` pairs of lane groups apart, and the shapes of
+/// the job and of `y` fit each other.
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn climb<const PAIRS: usize, const VALUES: bool, const RIGHT: bool>(job: &Rungs, y: &mut [f32]) {
+pub(super) unsafe fn sorted_rows<const PAIRS: usize, const VALUES: bool, const RIGHT: bool>(
+    job: &SortedJob,
+    y: &mut [f32],
+) {
     // SAFETY: the caller's promise.
-    unsafe { vector::climb::<Avx512<PAIRS, false>, VALUES, RIGHT>(job, y) }
+    unsafe { vector::sorted_rows::<Avx512<PAIRS, false>, VALUES, RIGHT>(job, y) }
 }

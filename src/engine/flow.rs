@@ -1,10 +1,8 @@
-//! A program as a dataflow: one operator a step.
+//! Dataflows with one input and one answer an epoch.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Instant;
 
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
@@ -12,15 +10,10 @@ use timely::dataflow::operators::{Input, Probe};
 use timely::dataflow::{InputHandle, ProbeHandle, Scope};
 use timely::worker::Worker;
 
-use super::collective::{agree, all_gather, all_reduce};
-use super::error::EngineError;
-use super::needs::Needs;
-use super::operator::{Link, Whole, local};
+use super::collective::{agree, all_gather, all_reduce, broadcast};
+use super::operator::{Link, Whole};
 use super::parcel::{Parcel, Payload};
-use super::selective::gather_needed;
-use super::step::{Access, Context, compute, reads};
-use crate::kernel::elementwise::all_finite;
-use crate::plan::{Program, Value};
+use super::step::Context;
 
 /// A dataflow with one input and one answer an epoch.
 pub(super) struct Flow {
@@ -35,42 +28,6 @@ pub(super) struct Flow {
 /// Where the end of a dataflow leaves what arrives, by epoch.
 pub(super) type Slot = Rc<RefCell<BTreeMap<u64, Payload>>>;
 
-/// Builds the dataflow of the program of this number. Of the values in `needs` only needed rows go to other processes.
-pub(super) fn program_flow(
-    worker: &mut Worker,
-    number: usize,
-    program: &Arc<Program>,
-    needs: BTreeMap<Value, Rc<Needs>>,
-    context: &Rc<Context>,
-) -> Flow {
-    flow(worker, "program", |scope, input| {
-        let mut links = Links { scope, context: context.clone(), needs, local: HashMap::new(), whole: HashMap::new() };
-        links.local.insert(Value::INPUT, input);
-        for (position, step) in program.steps().iter().enumerate() {
-            let value = Value(position + 1);
-            let reads = reads(step);
-            let inputs: Vec<_> = reads.iter().map(|&(value, access)| links.get(value, access)).collect();
-            let name = format!("{value} = {step}");
-            let (context, program, step_name) = (context.clone(), program.clone(), name.clone());
-            let made = local(scope, &name, &inputs, move |payloads| {
-                let start = Instant::now();
-                let made = compute(&program.steps()[position], &reads, payloads, &context)?;
-                context.seconds.borrow_mut()[number][position] = start.elapsed().as_secs_f64();
-                match &made {
-                    // What is not finite anywhere on the way is not finite in the answer.
-                    Payload::Shard(shard) if value == program.output() && !all_finite(shard.panel().data()) => {
-                        Err(EngineError::NotFinite { step: step_name.clone() })
-                    }
-                    _ => Ok(made),
-                }
-            });
-            let made = if step.action.is_reduced() { all_reduce(scope, &value.to_string(), &made) } else { made };
-            links.local.insert(value, made);
-        }
-        links.get(program.output(), Access::Local)
-    })
-}
-
 /// Builds the dataflow that combines partial sums.
 pub(super) fn reduce_flow(worker: &mut Worker) -> Flow {
     flow(worker, "reduce", |scope, input| all_reduce(scope, "sums", &input))
@@ -81,31 +38,9 @@ pub(super) fn gather_flow(worker: &mut Worker, context: &Rc<Context>) -> Flow {
     flow(worker, "gather", |scope, input| all_gather(scope, "panel", &input, context.travel, &context.pool))
 }
 
-/// The streams of the values made so far.
-struct Links<'scope> {
-    scope: Scope<'scope, u64>,
-    context: Rc<Context>,
-    needs: BTreeMap<Value, Rc<Needs>>,
-    local: HashMap<Value, Link<'scope>>,
-    /// Those that somebody needed whole: gathered once, however many read them.
-    whole: HashMap<Value, Link<'scope>>,
-}
-
-impl<'scope> Links<'scope> {
-    fn get(&mut self, value: Value, access: Access) -> Link<'scope> {
-        let local = &self.local[&value];
-        match access {
-            Access::Local | Access::Reduced => local.clone(),
-            Access::Whole => {
-                let (name, travel, pool) = (value.to_string(), self.context.travel, &self.context.pool);
-                let gather = || match self.needs.get(&value) {
-                    Some(needs) => gather_needed(self.scope, &name, local, needs, travel, pool),
-                    None => all_gather(self.scope, &name, local, travel, pool),
-                };
-                self.whole.entry(value).or_insert_with(gather).clone()
-            }
-        }
-    }
+/// Builds the dataflow that brings the bytes of one worker to all.
+pub(super) fn broadcast_flow(worker: &mut Worker) -> Flow {
+    flow(worker, "broadcast", |scope, input| broadcast(scope, &input))
 }
 
 /// Builds a dataflow from what it makes of its input.
@@ -141,6 +76,8 @@ fn leave<'scope>(stream: &Link<'scope>, slot: &Slot) -> Link<'scope> {
 mod tests {
     use super::*;
     use crate::engine::Transport;
+    use crate::engine::error::EngineError;
+    use crate::engine::operator::local;
     use timely::{CommunicationConfig, Config, WorkerConfig};
 
     /// Runs one epoch of a flow with one local operator on every number of workers and by both transports, and checks what

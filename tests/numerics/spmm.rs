@@ -1,6 +1,12 @@
-use super::*;
-use crate::graph::STRIP_COLUMNS;
-use crate::kernel::random::{bits, fill_normal, normal};
+//! Sparse products over tiles, strips and segments, against the obvious sum.
+
+use std::ops::Range;
+
+use isvd_dist::graph::{STRIP_COLUMNS, Sparse};
+use isvd_dist::kernel::elementwise::Term;
+use isvd_dist::kernel::random::{bits, fill_normal, normal};
+use isvd_dist::kernel::spmm::{Factors, LengthSortedRows, Operand, Segments, spmm};
+use isvd_dist::kernel::{Buffer, Panel, PanelMut, stride};
 use proptest::prelude::*;
 
 const SEED: u64 = 21;
@@ -23,18 +29,33 @@ fn vector(stream: u32, len: usize) -> Vec<f32> {
 }
 
 /// Segments that end at the given rows.
-fn segments<'a>(x: &'a [f32], cols: usize, ends: &[usize]) -> Rows<'a> {
+fn segments<'a>(x: &'a [f32], cols: usize, ends: &[usize]) -> Segments<'a> {
     let rows = x.len() / stride(cols);
     let mut bounds: Vec<usize> = ends.iter().map(|e| e % (rows + 1)).chain([0, rows]).collect();
     bounds.sort_unstable();
     let parts = bounds.windows(2).map(|w| (w[0], &x[w[0] * stride(cols)..w[1] * stride(cols)])).collect();
-    Rows { cols, parts }
+    Segments { cols, parts }
 }
 
-fn whole_product(sparse: &Sparse, x: &Rows, scaling: Scaling, add: Option<Add>) -> Vec<f32> {
-    let mut y = vec![f32::NAN; sparse.rows() * stride(x.cols)];
-    multiply_tiles(sparse, 0..sparse.tiling().count(), x, scaling, add, &mut y, &mut Scratch::default());
+/// A product with some tiles, by rows sorted by length where that pays.
+fn product(sparse: &Sparse, tiles: Range<usize>, x: &Segments, factors: Factors, added: Option<Term>) -> Vec<f32> {
+    let rows = sparse.tiling().rows_of(tiles.clone());
+    let mut y = vec![f32::NAN; rows.len() * stride(x.cols)];
+    let is_narrow = sparse.strips() == 1;
+    let sorted = is_narrow.then(|| LengthSortedRows::new(tiles.clone().map(|tile| sparse.cell(tile, 0)))).flatten();
+    let operand = Operand::new(tiles.map(|tile| sparse.tile(tile)), sorted.as_ref());
+    let part = Factors { left: factors.left.map(|left| &left[rows.clone()]), ..factors };
+    let added = added.map(|Term { coefficient, diagonal, panel }| {
+        let numbers = &panel.data()[rows.start * panel.stride()..rows.end * panel.stride()];
+        let panel = Panel::new(rows.len(), panel.cols(), numbers);
+        Term { coefficient, diagonal: diagonal.map(|diagonal| &diagonal[rows.clone()]), panel }
+    });
+    spmm(&operand, x, &part, added, &mut y, &mut Buffer::default());
     y
+}
+
+fn whole_product(sparse: &Sparse, x: &Segments, factors: Factors, added: Option<Term>) -> Vec<f32> {
+    product(sparse, 0..sparse.tiling().count(), x, factors, added)
 }
 
 proptest! {
@@ -47,9 +68,11 @@ proptest! {
         let sparse = matrix(rows, cols, count, weighted);
         let (x, z) = (panel(3, cols, width), panel(4, rows, width));
         let (left, right, diagonal) = (vector(5, rows), vector(6, cols), vector(7, rows));
-        let scaling = Scaling { alpha: 0.5, left: scaled.then_some(&left), right: scaled.then_some(&right) };
-        let add = (added > 0).then_some(Add { beta: -2.0, diagonal: (added > 1).then_some(&diagonal), panel: &z });
-        let y = whole_product(&sparse, &segments(&x, width, &[]), scaling, add);
+        let factors = Factors { alpha: 0.5, left: scaled.then_some(&left), right: scaled.then_some(&right) };
+        let panel = Panel::new(rows, width, &z);
+        let term = Term { coefficient: -2.0, diagonal: (added > 1).then_some(&diagonal), panel };
+        let add = (added > 0).then_some(term);
+        let y = whole_product(&sparse, &segments(&x, width, &[]), factors, add);
 
         let step = stride(width);
         let mut wanted: Vec<f64> = (0..y.len()).map(|at| add.map_or(0.0, |a| {
@@ -65,14 +88,8 @@ proptest! {
 
         let parts = segments(&x, width, &ends);
         let cut = cut % (sparse.tiling().count() + 1);
-        let middle = sparse.tiling().rows_of(0..cut).end * step;
-        let mut again = vec![f32::NAN; y.len()];
-        let (above, below) = again.split_at_mut(middle);
-        let mut scratch = Scratch::default();
-        let upper = add.map(|a| Add { panel: &z[..middle], ..a });
-        let lower = add.map(|a| Add { panel: &z[middle..], ..a });
-        multiply_tiles(&sparse, 0..cut, &parts, scaling, upper, above, &mut scratch);
-        multiply_tiles(&sparse, cut..sparse.tiling().count(), &parts, scaling, lower, below, &mut scratch);
+        let mut again = product(&sparse, 0..cut, &parts, factors, add);
+        again.extend(product(&sparse, cut..sparse.tiling().count(), &parts, factors, add));
         prop_assert_eq!(again, y);
     }
 }
@@ -83,22 +100,18 @@ fn many_strips_and_one_tile_at_a_time() {
     let sparse = matrix(n, n, 300_000, true);
     assert!(sparse.strips() > 2);
     let x = panel(3, n, 12);
-    let y = whole_product(&sparse, &segments(&x, 12, &[]), Scaling::default(), None);
+    let y = whole_product(&sparse, &segments(&x, 12, &[]), Factors::default(), None);
     let mut wanted = vec![0.0f64; y.len()];
     sparse.for_each(|row, col, value| {
         (0..12).for_each(|j| wanted[row * 16 + j] += f64::from(value) * f64::from(x[col * 16 + j]));
     });
     assert!(y.iter().zip(&wanted).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-4 * (1.0 + b.abs())));
     for ends in [vec![n / 2], vec![1, 100, n - 1], (0..n).step_by(777).collect()] {
-        assert_eq!(whole_product(&sparse, &segments(&x, 12, &ends), Scaling::default(), None), y);
+        assert_eq!(whole_product(&sparse, &segments(&x, 12, &ends), Factors::default(), None), y);
     }
-    let mut single = vec![f32::NAN; y.len()];
-    let mut scratch = Scratch::default();
-    for tile in 0..sparse.tiling().count() {
-        let range = sparse.tiling().range(tile);
-        let y = &mut single[range.start * 16..range.end * 16];
-        multiply_tiles(&sparse, tile..tile + 1, &segments(&x, 12, &[n / 3]), Scaling::default(), None, y, &mut scratch);
-    }
+    let parts = segments(&x, 12, &[n / 3]);
+    let tile = |tile: usize| product(&sparse, tile..tile + 1, &parts, Factors::default(), None);
+    let single: Vec<f32> = (0..sparse.tiling().count()).flat_map(tile).collect();
     assert_eq!(single, y);
 }
 
@@ -107,12 +120,12 @@ fn a_matrix_without_columns_still_adds() {
     let sparse = matrix(5, 1, 0, false);
     let narrow = Sparse::from_triplets(5, 0, vec![], None).unwrap();
     let z = panel(4, 5, 3);
-    let add = Add { beta: 2.0, diagonal: None, panel: &z };
+    let add = Term { coefficient: 2.0, diagonal: None, panel: Panel::new(5, 3, &z) };
     let doubled: Vec<f32> = z.iter().map(|v| 2.0 * v).collect();
     assert_eq!(
-        whole_product(&sparse, &Rows { cols: 3, parts: vec![(0, &[0.0; 8])] }, Scaling::default(), Some(add)),
+        whole_product(&sparse, &Segments { cols: 3, parts: vec![(0, &[0.0; 8])] }, Factors::default(), Some(add)),
         doubled
     );
-    assert_eq!(whole_product(&narrow, &Rows { cols: 3, parts: vec![] }, Scaling::default(), Some(add)), doubled);
-    assert_eq!(whole_product(&narrow, &Rows { cols: 3, parts: vec![] }, Scaling::default(), None), [0.0; 40]);
+    assert_eq!(whole_product(&narrow, &Segments { cols: 3, parts: vec![] }, Factors::default(), Some(add)), doubled);
+    assert_eq!(whole_product(&narrow, &Segments { cols: 3, parts: vec![] }, Factors::default(), None), [0.0; 40]);
 }
