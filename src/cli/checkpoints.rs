@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Error, Request, error};
 use crate::dataset::Dataset;
-use crate::engine::checkpoint::{Every, Identity, Interrupt, Keeper, Notice, Rhythm, is_there};
+use crate::engine::checkpoint::{CheckpointPolicy, CheckpointWriter, Every, Identity, Interrupt, Notice, is_there};
 use crate::kernel::simd::Simd;
 
 /// Seconds from one checkpoint to the next.
@@ -52,10 +52,10 @@ impl Request {
 
     /// The same with a keeper of checkpoints.
     pub(super) fn with_keeper(self, dataset: &Dataset, interrupt: &Interrupt) -> Result<Self, Error> {
-        let rhythm = Rhythm { every: self.checkpoint.0, resume: self.resume };
+        let rhythm = CheckpointPolicy { every: self.checkpoint.0, resume: self.resume };
         let (folder, run) = (self.checkpoint_folder(), self.identity(dataset));
-        let folder = self.cluster.speaks().then_some(folder);
-        let keeper = Keeper::new(folder.as_deref(), run, rhythm, interrupt.clone(), tell)?;
+        let folder = self.cluster.is_leader().then_some(folder);
+        let keeper = CheckpointWriter::new(folder.as_deref(), run, rhythm, interrupt.clone(), tell)?;
         Ok(Self { keeper: Some(keeper), ..self })
     }
 

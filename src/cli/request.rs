@@ -9,7 +9,7 @@ use super::checkpoints::Checkpoints;
 use super::cluster::check_shared;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
-use crate::engine::{Cluster, Keeper, Watch, mesh};
+use crate::engine::{CheckpointWriter, Cluster, Monitor, mesh};
 use crate::report::progress::Voice;
 
 /// A run that makes sense: what [`Arguments`] ask for, read and checked.
@@ -42,7 +42,7 @@ pub struct Request {
     /// Whether a report is written.
     pub report: bool,
     /// Keeps what is found, once the data is known.
-    pub keeper: Option<Arc<Keeper>>,
+    pub keeper: Option<Arc<CheckpointWriter>>,
 }
 
 /// What is printed on stdout.
@@ -107,9 +107,9 @@ impl Request {
 
 impl Request {
     /// Who stands by the next piece of work.
-    pub(super) fn watch<P: ?Sized>(&self, progress: Arc<P>) -> Watch<P> {
+    pub(super) fn watch<P: ?Sized>(&self, progress: Arc<P>) -> Monitor<P> {
         match &self.keeper {
-            None => Watch::new(progress),
+            None => Monitor::new(progress),
             Some(keeper) => keeper.watch(progress),
         }
     }

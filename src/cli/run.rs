@@ -48,7 +48,7 @@ pub fn run(request: &Request) -> Result<(), Error> {
 }
 
 fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
-    let folder = request.cluster.speaks().then(|| Folder::prepare(&request.out)).transpose()?;
+    let folder = request.cluster.is_leader().then(|| Folder::prepare(&request.out)).transpose()?;
     let folder = folder.as_ref();
     let experiment = &request.experiment;
     let start = Instant::now();

@@ -153,7 +153,7 @@ mod tests {
                         assert_eq!(block.panel().data().as_ptr(), place, "no other memory");
                     }
                     assert!(rotated.iter().zip(widths).all(|(block, width)| block.cols() <= width));
-                    let rotated = session.beside(&rotated.iter().collect::<Vec<_>>())?;
+                    let rotated = session.hstack(&rotated.iter().collect::<Vec<_>>())?;
                     assert_eq!(rotated.panel().data(), expected.panel().data());
                 }
                 Ok(())
@@ -171,7 +171,7 @@ mod tests {
                 let [a, b, c] = blocks;
                 let blocks = [a?, b?, c?];
                 let x = session.random_normal(301, 3, 4, stream::SYNTHETIC)?;
-                let whole = session.beside(&[&blocks[0], &blocks[1], &blocks[2], &x])?;
+                let whole = session.hstack(&[&blocks[0], &blocks[1], &blocks[2], &x])?;
                 let expected = session.cross_gram(&whole, &x)?;
                 let found = session.gram_against(&blocks, &x)?;
                 assert!(expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-4));

@@ -53,7 +53,7 @@ impl Cluster {
     }
 
     /// Whether this process is the one that talks to people and to the disk.
-    pub fn speaks(&self) -> bool {
+    pub fn is_leader(&self) -> bool {
         self.process() == 0
     }
 

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use super::mesh::{Facts, Mesh, MeshError, Secret, Settings};
+use super::mesh::{ClusterAgreement, Mesh, MeshError, Secret, Settings};
 
 /// What each of so many processes has of a mesh, over the loopback network.
 pub(super) fn meshes(processes: usize) -> Vec<&'static Mesh> {
@@ -21,7 +21,7 @@ pub(super) fn meshes(processes: usize) -> Vec<&'static Mesh> {
             connect_timeout: Duration::from_secs(60),
             peer_timeout: Duration::from_secs(60),
         };
-        thread::spawn(move || Mesh::join(settings, &Facts::default(), end).unwrap())
+        thread::spawn(move || Mesh::join(settings, &ClusterAgreement::default(), end).unwrap())
     };
     let joining: Vec<_> = (0..processes).map(join).collect();
     joining.into_iter().map(|mesh| mesh.join().unwrap()).collect()

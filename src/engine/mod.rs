@@ -53,10 +53,10 @@ mod tree;
 mod whole;
 
 pub use analyze::{Measured, analyze};
-pub use checkpoint::{Keeper, Watch};
+pub use checkpoint::{CheckpointWriter, Monitor};
 pub use cluster::{Cluster, Transport, run};
 pub use error::EngineError;
-pub use ledger::{Ledger, LedgerSize};
+pub use ledger::{EdgeCollection, EdgeCollectionSize};
 pub use rates::measure_rates;
 pub use session::Session;
 pub use shard::Shard;

@@ -14,7 +14,7 @@ use super::tree::{Combine, Tree};
 use crate::kernel::panel::{Panel, PanelMut, stride};
 use crate::kernel::spmm::{Factors, Operand, Segments, spmm};
 use crate::kernel::{Buffer, columns, elementwise, gemm};
-use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, Piece, Side, Step, Term, Value};
+use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, RowRange, Side, Step, Term, Value};
 
 /// What the steps of a worker share.
 pub(super) struct Context {
@@ -126,7 +126,7 @@ pub(super) fn reads(step: &Step) -> Vec<(Value, Access)> {
         Action::Combine { terms, like } if terms.is_empty() => vec![(*like, Access::Local)],
         // What is stored waits for nothing but the start.
         Action::Stored { .. } => vec![(Value::INPUT, Access::Local)],
-        Action::Beside { values } => values.iter().map(|value| (*value, Access::Local)).collect(),
+        Action::HStack { values } => values.iter().map(|value| (*value, Access::Local)).collect(),
         Action::Combine { terms, .. } => terms.iter().map(|term| (term.value, Access::Local)).collect(),
         Action::Arrange { pieces } => pieces.iter().map(|piece| (piece.value, Access::Whole)).collect(),
     };
@@ -294,9 +294,9 @@ pub(super) fn compute(
                 Ok(())
             })?
         }
-        Action::Beside { values } => {
+        Action::HStack { values } => {
             let parts: Vec<&Shard> = values.iter().map(|value| inputs.shard(*value)).collect();
-            context.beside(step.rows, &parts)?
+            context.hstack(step.rows, &parts)?
         }
     };
     Ok(Payload::Shard(shard))
@@ -333,7 +333,7 @@ fn write_row(source: &[f64], out: &mut PanelMut<'_>, row: usize) {
 }
 
 /// Copies the rows `rows` of the concatenated pieces.
-fn arrange(pieces: &[Piece], sources: &[Segments<'_>], rows: Range<usize>, out: &mut [f32], stride: usize) {
+fn arrange(pieces: &[RowRange], sources: &[Segments<'_>], rows: Range<usize>, out: &mut [f32], stride: usize) {
     let mut piece_start = 0;
     for (piece, source) in pieces.iter().zip(sources) {
         let wanted = rows.start.max(piece_start)..rows.end.min(piece_start + piece.rows);

@@ -83,7 +83,7 @@ fn load_dense(matrix: &Dense, mask: Option<Mask>, rows: Range<usize>, mut out: P
 
 impl Context {
     /// Panels of the same rows, side by side.
-    pub(super) fn beside(&self, rows: usize, parts: &[&Shard]) -> Result<Shard, EngineError> {
+    pub(super) fn hstack(&self, rows: usize, parts: &[&Shard]) -> Result<Shard, EngineError> {
         let cols = parts.iter().map(|part| part.cols()).sum();
         self.shard_by_tiles(rows, cols, |rows, mut out| {
             let stride = stride(cols);
@@ -115,10 +115,10 @@ impl Session<'_> {
     ///
     /// # Panics
     /// If there is no panel, or they differ in their total rows.
-    pub fn beside(&mut self, parts: &[&Shard]) -> Result<Shard, EngineError> {
+    pub fn hstack(&mut self, parts: &[&Shard]) -> Result<Shard, EngineError> {
         let rows = parts.first().expect("a panel").total_rows();
         assert!(parts.iter().all(|part| part.total_rows() == rows), "all panels must have the same rows");
-        self.context().beside(rows, parts)
+        self.context().hstack(rows, parts)
     }
 
     /// Some columns of a panel, as a panel.

@@ -5,7 +5,7 @@ use std::process;
 use super::super::{Error, Request, error, signals};
 use crate::dataset::Dataset;
 use crate::engine::Cluster;
-use crate::engine::mesh::{Facts, Mesh, MeshError};
+use crate::engine::mesh::{ClusterAgreement, Mesh, MeshError};
 
 /// Entries of a config that may differ from machine to machine: what is in the files is compared instead.
 const FILES: [&str; 6] = ["data.path", "data.features", "data.labels", "data.train", "data.valid", "data.test"];
@@ -38,9 +38,9 @@ fn end(error: &MeshError) -> ! {
 }
 
 /// What is known before anything is loaded.
-fn facts_of(request: &Request) -> Facts {
+fn facts_of(request: &Request) -> ClusterAgreement {
     let experiment = &request.experiment;
-    let mut facts = Facts::default();
+    let mut facts = ClusterAgreement::default();
     facts.add("the version", env!("CARGO_PKG_VERSION"));
     facts.add("the config", &experiment.name);
     facts.add("seed", experiment.seed);
@@ -57,7 +57,7 @@ fn facts_of(request: &Request) -> Facts {
 /// Has the data compared with that of the other processes, before anything is computed from it.
 pub(in crate::cli) fn state_data(cluster: &Cluster, dataset: &Dataset) {
     let Some(mesh) = cluster.mesh else { return };
-    let mut facts = Facts::default();
+    let mut facts = ClusterAgreement::default();
     facts.add("the number of nodes", dataset.graph.nodes());
     facts.add("the number of edges", dataset.graph.len());
     facts.add("the checksum of the data", format_args!("{:08x}", dataset.checksum()));

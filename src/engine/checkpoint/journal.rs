@@ -10,14 +10,14 @@ use super::manifest::Record;
 use super::notice::CheckpointError;
 use super::piece::Piece;
 use super::store::Store;
-use super::watch::{Watch, Work};
+use super::watch::{Monitor, Work};
 use crate::engine::leader::decode;
 use crate::engine::parcel::Whole;
 use crate::engine::{EngineError, Session, Shard};
 use crate::graph::Tiling;
 
 /// One worker's part in keeping the state of a piece of work. All workers must ask for the same, in the same order.
-pub struct Journal {
+pub struct CheckpointLog {
     work: Option<Work>,
     label: String,
     /// Whether an iteration ends when the state is kept the next time.
@@ -41,9 +41,9 @@ pub(super) struct Found<N> {
     pub(super) panels: Vec<Shard>,
 }
 
-impl Journal {
+impl CheckpointLog {
     /// The journal of the work that is watched; `label` says what is asked for.
-    pub fn new<P: ?Sized>(watch: &Watch<P>, label: impl Into<String>) -> Self {
+    pub fn new<P: ?Sized>(watch: &Monitor<P>, label: impl Into<String>) -> Self {
         let work = watch.work().cloned();
         if let Some(work) = &work {
             work.keeper.interrupt().hold();

@@ -11,7 +11,7 @@ use super::interrupt::Interrupt;
 use super::manifest::{Identity, Record};
 use super::notice::{CheckpointError, Notice};
 use super::store::{Space, Store};
-use super::watch::{Watch, Work};
+use super::watch::{Monitor, Work};
 use crate::engine::EngineError;
 
 /// Work that took less is done again rather than written down.
@@ -32,7 +32,7 @@ pub enum Every {
 
 /// How often there is a checkpoint, and whether one is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rhythm {
+pub struct CheckpointPolicy {
     /// From one to the next; `None` where there are none.
     pub every: Option<Every>,
     /// Whether to go on from the newest.
@@ -40,8 +40,8 @@ pub struct Rhythm {
 }
 
 /// Keeps what a run finds, and ends the run when it is asked to.
-pub struct Keeper {
-    rhythm: Rhythm,
+pub struct CheckpointWriter {
+    rhythm: CheckpointPolicy,
     /// Where the first worker is.
     store: Option<Mutex<Store>>,
     interrupt: Interrupt,
@@ -62,13 +62,13 @@ struct Clock {
     took: Duration,
 }
 
-impl Keeper {
+impl CheckpointWriter {
     /// The keeper of a run that keeps its checkpoints in `folder`; `tell` is told what a person should know. Every process of
     /// a run has one; the one with the first worker gives a folder.
     pub fn new(
         folder: Option<&Path>,
         run: Identity,
-        rhythm: Rhythm,
+        rhythm: CheckpointPolicy,
         interrupt: Interrupt,
         tell: impl Fn(Notice) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, CheckpointError> {
@@ -87,9 +87,9 @@ impl Keeper {
     }
 
     /// Watches the next piece of work of the run. All processes must ask in the same order.
-    pub fn watch<P: ?Sized>(self: &Arc<Self>, progress: Arc<P>) -> Watch<P> {
+    pub fn watch<P: ?Sized>(self: &Arc<Self>, progress: Arc<P>) -> Monitor<P> {
         let number = self.works.fetch_add(1, Ordering::Relaxed);
-        Watch::kept(progress, Work { keeper: self.clone(), number })
+        Monitor::kept(progress, Work { keeper: self.clone(), number })
     }
 
     /// Removes all checkpoints: the run is over, and its results are written.
@@ -196,8 +196,11 @@ impl Keeper {
     }
 }
 
-impl Debug for Keeper {
+impl Debug for CheckpointWriter {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").field("rhythm", &self.rhythm).field("store", &self.store).finish_non_exhaustive()
+        f.debug_struct("CheckpointWriter")
+            .field("rhythm", &self.rhythm)
+            .field("store", &self.store)
+            .finish_non_exhaustive()
     }
 }

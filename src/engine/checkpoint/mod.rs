@@ -1,8 +1,8 @@
 //! Checkpoints: what a run has found so far, on the disk, so that another run can go on from there.
 //!
-//! A run does one piece of work after the other: a decomposition, a training. A [`Watch`] stands by each. What a finished
-//! one found is an [`Answer`], and is read instead of found again. One on its way writes its state into a [`Journal`] between
-//! two steps, and all workers go on from it. The [`Keeper`] of the run knows when it is time, and whether somebody asked
+//! A run does one piece of work after the other: a decomposition, a training. A [`Monitor`] stands by each. What a finished
+//! one found is an [`StoredResult`], and is read instead of found again. One on its way writes its state into a [`CheckpointLog`] between
+//! two steps, and all workers go on from it. The [`CheckpointWriter`] of the run knows when it is time, and whether somebody asked
 //! the run to end; it decides for all workers. Only the first worker touches the disk; the others get what it read
 //! through the dataflow, so that a run can go on with any number of workers.
 //!
@@ -29,12 +29,12 @@ mod store;
 mod watch;
 
 pub use interrupt::Interrupt;
-pub use journal::{Journal, State};
-pub use keeper::{Every, Keeper, Rhythm};
+pub use journal::{CheckpointLog, State};
+pub use keeper::{CheckpointPolicy, CheckpointWriter, Every};
 pub use manifest::{Identity, differences};
 pub use notice::{CheckpointError, Notice};
 pub use store::{Space, Store, is_full, is_there};
-pub use watch::{Answer, Watch};
+pub use watch::{Monitor, StoredResult};
 
 #[cfg(test)]
 mod tests;

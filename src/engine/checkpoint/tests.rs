@@ -19,7 +19,7 @@ struct Found {
     number: f64,
 }
 
-impl Answer for Found {
+impl StoredResult for Found {
     type Numbers = f64;
 
     fn numbers(&self) -> f64 {
@@ -44,11 +44,11 @@ fn asking(interrupt: &Interrupt) -> Arc<Progress> {
 }
 
 /// Does the work; tells of every step that is begun.
-fn work(watch: Watch<Progress>, cluster: Cluster) -> Result<Found, EngineError> {
+fn work(watch: Monitor<Progress>, cluster: Cluster) -> Result<Found, EngineError> {
     watch.once("made up", cluster, || {
         let watch = watch.clone();
         run(cluster, Vec::new(), move |session| {
-            let mut journal = Journal::new(&watch, "made up");
+            let mut journal = CheckpointLog::new(&watch, "made up");
             let first = session.random_normal(700, COLS, 1, stream::SYNTHETIC)?;
             let (mut step, mut number) = (0, 0.1f64);
             let mut panels = vec![first];
@@ -71,7 +71,7 @@ fn work(watch: Watch<Progress>, cluster: Cluster) -> Result<Found, EngineError> 
     })
 }
 
-fn keeper(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<Vec<Notice>>>) -> Arc<Keeper> {
+fn keeper(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<Vec<Notice>>>) -> Arc<CheckpointWriter> {
     kept(folder, Every::Time(Duration::from_secs(1000)), resume, interrupt, said)
 }
 
@@ -81,10 +81,10 @@ fn kept(
     resume: bool,
     interrupt: &Interrupt,
     said: &Arc<Mutex<Vec<Notice>>>,
-) -> Arc<Keeper> {
-    let rhythm = Rhythm { every: Some(every), resume };
+) -> Arc<CheckpointWriter> {
+    let rhythm = CheckpointPolicy { every: Some(every), resume };
     let said = said.clone();
-    Keeper::new(Some(folder), Identity::new(), rhythm, interrupt.clone(), move |notice| {
+    CheckpointWriter::new(Some(folder), Identity::new(), rhythm, interrupt.clone(), move |notice| {
         said.lock().unwrap().push(notice)
     })
     .unwrap()
@@ -100,7 +100,7 @@ fn clusters() -> impl Iterator<Item = Cluster> + Clone {
 
 #[test]
 fn work_that_is_interrupted_at_every_step_finds_the_same() {
-    let expected = work(Watch::new(Arc::new(|_| ())), Cluster::threads(1)).unwrap();
+    let expected = work(Monitor::new(Arc::new(|_| ())), Cluster::threads(1)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let said = Arc::default();
     let mut clusters = clusters().cycle();
@@ -163,9 +163,9 @@ fn what_was_kept_of_other_work_is_not_taken() {
     let first = keeper(folder.path(), false, &interrupt, &said);
     work(first.watch(asking(&interrupt)), Cluster::threads(2)).unwrap_err();
     let second = keeper(folder.path(), true, &Interrupt::default(), &said);
-    let watch: Watch<Progress> = second.watch(Arc::new(|_| ()));
+    let watch: Monitor<Progress> = second.watch(Arc::new(|_| ()));
     let resumed = run(Cluster::threads(2), Vec::new(), move |session| {
-        Journal::new(&watch, "something else").resume::<(usize, f64)>(session)
+        CheckpointLog::new(&watch, "something else").resume::<(usize, f64)>(session)
     });
     assert!(resumed.unwrap_or_else(|error: EngineError| panic!("{error}")).is_none());
     assert!(said.lock().unwrap().contains(&Notice::OtherWork { work: 0 }));

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::journal::{self, Found};
-use super::keeper::Keeper;
+use super::keeper::CheckpointWriter;
 use super::manifest::Record;
 use super::notice::{CheckpointError, Notice};
 use super::piece::Piece;
@@ -18,7 +18,7 @@ use crate::graph::Tiling;
 use crate::matrix::Dense;
 
 /// Stands by one piece of work: is told how far it is, and keeps what it finds. Where nothing is kept it costs nothing.
-pub struct Watch<P: ?Sized> {
+pub struct Monitor<P: ?Sized> {
     progress: Arc<P>,
     work: Option<Work>,
 }
@@ -26,13 +26,13 @@ pub struct Watch<P: ?Sized> {
 /// One piece of work of a run.
 #[derive(Clone)]
 pub(super) struct Work {
-    pub(super) keeper: Arc<Keeper>,
+    pub(super) keeper: Arc<CheckpointWriter>,
     /// Which one of the run, from 0.
     pub(super) number: usize,
 }
 
 /// What a piece of work finds: some numbers, and matrices.
-pub trait Answer: Sized {
+pub trait StoredResult: Sized {
     /// All that is no matrix.
     type Numbers: Serialize + DeserializeOwned + Send + 'static;
 
@@ -46,13 +46,13 @@ pub trait Answer: Sized {
     fn from_parts(numbers: Self::Numbers, panels: Vec<Dense>) -> Option<Self>;
 }
 
-impl<P: ?Sized> Clone for Watch<P> {
+impl<P: ?Sized> Clone for Monitor<P> {
     fn clone(&self) -> Self {
         Self { progress: self.progress.clone(), work: self.work.clone() }
     }
 }
 
-impl<P: ?Sized> Watch<P> {
+impl<P: ?Sized> Monitor<P> {
     /// Only tells how far the work is.
     pub fn new(progress: Arc<P>) -> Self {
         Self { progress, work: None }
@@ -78,7 +78,7 @@ impl<P: ?Sized> Watch<P> {
 
     /// The answer of `work`: the one that was kept, if there is one, or else the one that it finds now, which is kept.
     /// `label` says what is asked for.
-    pub fn once<A: Answer, E: From<EngineError>>(
+    pub fn once<A: StoredResult, E: From<EngineError>>(
         &self,
         label: &str,
         cluster: Cluster,
@@ -111,7 +111,7 @@ impl Work {
     }
 
     /// The answer that was kept.
-    fn recall<A: Answer>(&self, label: &str, cluster: Cluster) -> Result<Option<A>, EngineError> {
+    fn recall<A: StoredResult>(&self, label: &str, cluster: Cluster) -> Result<Option<A>, EngineError> {
         if !self.keeper.is_resuming() {
             return Ok(None);
         }
@@ -134,7 +134,7 @@ impl Work {
     }
 
     /// Keeps what was found, if it took long enough; ends the run if somebody asked for that meanwhile.
-    fn finish<A: Answer>(&self, label: &str, answer: &A, cluster: Cluster) -> Result<(), EngineError> {
+    fn finish<A: StoredResult>(&self, label: &str, answer: &A, cluster: Cluster) -> Result<(), EngineError> {
         let is_interrupted = self.is_interrupted(cluster)?;
         let mut kept = Ok(());
         if self.keeper.is_worth_it() || (is_interrupted && self.keeper.is_writing()) {
@@ -167,7 +167,7 @@ impl Work {
         Ok(is_interrupted)
     }
 
-    fn write<A: Answer>(&self, store: &mut Store, label: &str, answer: &A) -> Result<Record, CheckpointError> {
+    fn write<A: StoredResult>(&self, store: &mut Store, label: &str, answer: &A) -> Result<Record, CheckpointError> {
         let of_panel = |(place, panel): (usize, &&Dense)| {
             let name = format!("{}-answer-{place}", self.number);
             let tile_rows = Tiling::new(panel.rows()).tile_rows();

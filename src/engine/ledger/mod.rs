@@ -1,6 +1,6 @@
 //! The edges of a graph that changes, as a differential collection.
 //!
-//! A [`Ledger`] has threads of its own, which rest between batches. Each keeps the edges of some rows in an arrangement: one
+//! A [`EdgeCollection`] has threads of its own, which rest between batches. Each keeps the edges of some rows in an arrangement: one
 //! update an edge, whose value is its weight. A batch says of edges what they are from now on; what the
 //! arrangement says they were becomes a retraction, so an edge is there once or not at all, whatever a stream
 //! says twice. From the arrangement's own changes follow, in the same dataflow, those of the number of edges of each node. What
@@ -23,21 +23,21 @@ use state::{State, Weight};
 /// Edges that are kept, and changed batch by batch.
 ///
 /// ```
-/// use isvd_dist::{dataset::EdgeList, engine::Ledger, graph::{Graph, Import}};
+/// use isvd_dist::{dataset::EdgeList, engine::EdgeCollection, graph::{Graph, Import}};
 /// let list = EdgeList { nodes: 3, edges: vec![(0, 1), (1, 2)], ..EdgeList::default() };
 /// let graph = Graph::from_edges(&list, Import::default())?;
-/// let mut ledger = Ledger::new(&graph.adjacency, false, 2)?;
+/// let mut ledger = EdgeCollection::new(&graph.adjacency, false, 2)?;
 /// // One edge goes, another one was there already.
 /// let changes = ledger.apply([((2, 1), None), ((0, 1), Some(1.0))])?;
 /// assert_eq!((changes.edges.len(), changes.edges[0].from, changes.edges[0].after), (1, 1, None));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Ledger {
+pub struct EdgeCollection {
     is_directed: bool,
     orders: Vec<mpsc::Sender<Batch>>,
     answers: mpsc::Receiver<Result<Answer, EngineError>>,
     threads: Option<WorkerGuards<()>>,
-    size: LedgerSize,
+    size: EdgeCollectionSize,
 }
 
 /// What edges are from now on, by their ends, ascending; the same for every worker.
@@ -46,25 +46,25 @@ type Batch = Arc<[((u32, u32), Option<Weight>)]>;
 /// What a worker found.
 struct Answer {
     changes: Changes,
-    size: LedgerSize,
+    size: EdgeCollectionSize,
 }
 
 /// How much a ledger holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LedgerSize {
+pub struct EdgeCollectionSize {
     /// Edges that are there.
     pub edges: usize,
     /// Bytes of the arrangements.
     pub bytes: usize,
 }
 
-impl LedgerSize {
+impl EdgeCollectionSize {
     fn and(self, other: Self) -> Self {
         Self { edges: self.edges + other.edges, bytes: self.bytes + other.bytes }
     }
 }
 
-impl Ledger {
+impl EdgeCollection {
     /// Keeps the edges of an adjacency matrix, with so many threads.
     pub fn new(adjacency: &Arc<Sparse>, is_directed: bool, workers: usize) -> Result<Self, EngineError> {
         if workers == 0 {
@@ -105,7 +105,8 @@ impl Ledger {
         };
         let threads =
             timely::execute::execute_from(builders, others, WorkerConfig::default(), work).map_err(cannot_start)?;
-        let mut ledger = Self { is_directed, orders, answers, threads: Some(threads), size: LedgerSize::default() };
+        let mut ledger =
+            Self { is_directed, orders, answers, threads: Some(threads), size: EdgeCollectionSize::default() };
         ledger.hear()?;
         Ok(ledger)
     }
@@ -135,14 +136,14 @@ impl Ledger {
     }
 
     /// How much there is now.
-    pub fn size(&self) -> LedgerSize {
+    pub fn size(&self) -> EdgeCollectionSize {
         self.size
     }
 
     /// Waits for every worker's answer.
     fn hear(&mut self) -> Result<Changes, EngineError> {
         let mut all = Changes::default();
-        self.size = LedgerSize::default();
+        self.size = EdgeCollectionSize::default();
         for _ in 0..self.orders.len() {
             let gone = || EngineError::Stopped { worker: 0, message: "the ledger of edges is closed".to_owned() };
             let answer = self.answers.recv().map_err(|_| gone()).and_then(|answer| answer);
@@ -162,7 +163,7 @@ impl Ledger {
     }
 }
 
-impl Drop for Ledger {
+impl Drop for EdgeCollection {
     fn drop(&mut self) {
         self.orders.clear();
         if let Some(threads) = self.threads.take() {

@@ -19,7 +19,7 @@ use timely::dataflow::channels::pact::Pipeline;
 use timely::progress::frontier::AntichainRef;
 use timely::worker::Worker;
 
-use super::LedgerSize;
+use super::EdgeCollectionSize;
 use crate::graph::Sparse;
 use crate::graph::evolve::{Changes, EdgeChange, NodeChange};
 
@@ -166,8 +166,8 @@ impl State {
     }
 
     /// How much there is.
-    pub(super) fn size(&self) -> LedgerSize {
-        let mut size = LedgerSize { edges: self.count, bytes: 0 };
+    pub(super) fn size(&self) -> EdgeCollectionSize {
+        let mut size = EdgeCollectionSize { edges: self.count, bytes: 0 };
         self.edges.map_batches(|batch| {
             let storage = &batch.storage;
             size.bytes += bytes(&storage.keys) + bytes(&storage.vals.vals) + offset_bytes(&storage.vals.offs);

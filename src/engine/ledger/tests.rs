@@ -53,8 +53,8 @@ proptest! {
         };
         put(&mut edges, &base);
         let first = graph(100, &edges, directed);
-        let mut kept: Vec<(Graph, Ledger)> = (1..=3)
-            .map(|workers| (first.clone(), Ledger::new(&first.adjacency, directed, workers).unwrap()))
+        let mut kept: Vec<(Graph, EdgeCollection)> = (1..=3)
+            .map(|workers| (first.clone(), EdgeCollection::new(&first.adjacency, directed, workers).unwrap()))
             .collect();
         let mut nodes = 100;
         for batch in &batches {
@@ -79,7 +79,7 @@ proptest! {
 #[test]
 fn nothing_changes_where_nothing_is_new() {
     let edges: Edges = (0..50).map(|node| ((node, node + 1), 1.0)).collect();
-    let mut ledger = Ledger::new(&graph(51, &edges, false).adjacency, false, 2).unwrap();
+    let mut ledger = EdgeCollection::new(&graph(51, &edges, false).adjacency, false, 2).unwrap();
     let words = edges.keys().map(|&(from, to)| ((to, from), Some(1.0))).chain([((7, 9), None)]);
     assert_eq!(ledger.apply(words).unwrap(), Changes::default());
     let changes = ledger.apply([((3, 2), None), ((2, 3), Some(2.5))]).unwrap();
@@ -91,5 +91,5 @@ fn nothing_changes_where_nothing_is_new() {
 #[test]
 fn no_workers_keep_no_ledger() {
     let empty = graph(1, &Edges::new(), false);
-    assert!(matches!(Ledger::new(&empty.adjacency, false, 0), Err(EngineError::NoWorkers)));
+    assert!(matches!(EdgeCollection::new(&empty.adjacency, false, 0), Err(EngineError::NoWorkers)));
 }

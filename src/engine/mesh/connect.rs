@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::facts::Facts;
+use super::facts::ClusterAgreement;
 use super::handshake::{Timed, call};
 use super::hello::{Hello, Role};
 use super::link::Link;
@@ -28,7 +28,7 @@ enum Unmet {
 
 impl Mesh {
     /// Connects with all processes for the first time, and watches over each from then on.
-    pub(super) fn connect_control(&'static self, facts: &Facts) -> Result<(), MeshError> {
+    pub(super) fn connect_control(&'static self, facts: &ClusterAgreement) -> Result<(), MeshError> {
         let deadline = Instant::now() + self.settings.connect_timeout;
         self.memory.fetch_min(facts.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.with_all(|process| {
@@ -40,7 +40,11 @@ impl Mesh {
     }
 
     /// Connects with all processes for a run. Those that have not come so far are waited for as long as they live.
-    pub(super) fn connect_data(&'static self, generation: u64, facts: &Facts) -> Result<Vec<Option<Link>>, MeshError> {
+    pub(super) fn connect_data(
+        &'static self,
+        generation: u64,
+        facts: &ClusterAgreement,
+    ) -> Result<Vec<Option<Link>>, MeshError> {
         self.with_all(|process| Ok(self.meet(process, generation, facts, None)?.0))
     }
 
@@ -73,9 +77,9 @@ impl Mesh {
         &self,
         process: usize,
         generation: u64,
-        facts: &Facts,
+        facts: &ClusterAgreement,
         deadline: Option<Instant>,
-    ) -> Result<(Link, Facts), Unmet> {
+    ) -> Result<(Link, ClusterAgreement), Unmet> {
         let calling_ends = Instant::now() + self.settings.connect_timeout;
         let mut pause = PAUSES.0;
         let mut refusal = None;
@@ -154,11 +158,11 @@ fn dial(address: &str) -> io::Result<TcpStream> {
 }
 
 /// Tells a process that has proven itself the facts, and reads its own.
-fn exchange(link: &Link, facts: &Facts, deadline: Option<Instant>) -> io::Result<Facts> {
+fn exchange(link: &Link, facts: &ClusterAgreement, deadline: Option<Instant>) -> io::Result<ClusterAgreement> {
     link.socket().set_nodelay(true)?;
     let mut timed = Timed::new(link, deadline);
     facts.write(&mut timed)?;
-    let theirs = Facts::read(&mut timed)?;
+    let theirs = ClusterAgreement::read(&mut timed)?;
     link.socket().set_read_timeout(None)?;
     link.socket().set_write_timeout(None)?;
     Ok(theirs)

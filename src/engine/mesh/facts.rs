@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 /// Names and values. Those that two processes do not share are named in an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct ClusterAgreement {
     compared: Vec<(String, String)>,
     /// The most bytes that this process may hold, if there is a limit. It may differ, and the least counts for all.
     pub memory: Option<u64>,
@@ -24,7 +24,7 @@ pub(super) struct Difference {
     pub(super) there: String,
 }
 
-impl Facts {
+impl ClusterAgreement {
     /// Notes a fact down.
     pub fn add(&mut self, name: impl Into<String>, value: impl ToString) {
         self.compared.push((name.into(), value.to_string()));
@@ -84,8 +84,8 @@ impl Facts {
 mod tests {
     use super::*;
 
-    fn facts(pairs: &[(&str, u32)]) -> Facts {
-        let mut facts = Facts { memory: Some(7), ..Facts::default() };
+    fn facts(pairs: &[(&str, u32)]) -> ClusterAgreement {
+        let mut facts = ClusterAgreement { memory: Some(7), ..ClusterAgreement::default() };
         pairs.iter().for_each(|(name, value)| facts.add(*name, value));
         facts
     }
@@ -94,7 +94,7 @@ mod tests {
     fn the_first_difference_is_named_with_both_values() {
         let here = facts(&[("seed", 1), ("rank", 32)]);
         assert_eq!(here.difference(&here), None);
-        let differs = |there: &Facts| here.difference(there).unwrap();
+        let differs = |there: &ClusterAgreement| here.difference(there).unwrap();
         let rank = differs(&facts(&[("seed", 1), ("rank", 64)]));
         assert_eq!((rank.what.as_str(), rank.here.as_str(), rank.there.as_str()), ("rank", "32", "64"));
         assert_eq!(differs(&facts(&[("seed", 1)])).there, "not set");
@@ -106,8 +106,8 @@ mod tests {
         let sent = facts(&[("seed", 1), ("rank", 32)]);
         let mut bytes = Vec::new();
         sent.write(&mut bytes).unwrap();
-        assert_eq!(Facts::read(&mut bytes.as_slice()).unwrap(), sent);
-        assert!(Facts::read(&mut &bytes[..bytes.len() - 1]).is_err());
-        assert!(Facts::read(&mut [0xff; 100].as_slice()).is_err());
+        assert_eq!(ClusterAgreement::read(&mut bytes.as_slice()).unwrap(), sent);
+        assert!(ClusterAgreement::read(&mut &bytes[..bytes.len() - 1]).is_err());
+        assert!(ClusterAgreement::read(&mut [0xff; 100].as_slice()).is_err());
     }
 }

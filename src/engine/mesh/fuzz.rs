@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
 use super::control::Message;
-use super::facts::Facts;
+use super::facts::ClusterAgreement;
 use super::handshake::{answer, call};
 use super::hello::{Hello, Hellos, PROOF_BYTES, PROTOCOL, Role, Secret};
 use crate::engine::fuzz::{Draw, ROOM, Target};
@@ -22,7 +22,7 @@ pub(in crate::engine) fn targets() -> [Target; 4] {
 }
 
 fn example_facts(draw: &mut Draw<'_>) -> Vec<u8> {
-    let mut facts = Facts::default();
+    let mut facts = ClusterAgreement::default();
     facts.memory = (draw(2) == 0).then(|| draw(1 << 40) as u64);
     (0..draw(6)).for_each(|number| facts.add(format!("fact {number}"), draw(1000)));
     facts.add_digest("a „text“", "so");
@@ -32,10 +32,10 @@ fn example_facts(draw: &mut Draw<'_>) -> Vec<u8> {
 }
 
 fn takes_facts(bytes: &[u8]) -> bool {
-    let Ok(facts) = Facts::read(&mut &*bytes) else { return false };
+    let Ok(facts) = ClusterAgreement::read(&mut &*bytes) else { return false };
     let mut again = Vec::new();
     facts.write(&mut again).expect("it is no longer than it was");
-    assert_eq!(Facts::read(&mut again.as_slice()).expect("it was written"), facts);
+    assert_eq!(ClusterAgreement::read(&mut again.as_slice()).expect("it was written"), facts);
     true
 }
 

@@ -4,7 +4,7 @@
 //! gets the same answers. Between each two of them is a *control connection*, on which both say that they are alive, that
 //! they are done, or why the run must end; and for each `run` a *data connection*, which is handed to timely. The process of
 //! the higher number calls, the other answers at its door. Both prove that they know the secret (see `handshake`)
-//! before anything else is read, and then compare [`Facts`]: what they must have in common to compute the same. With
+//! before anything else is read, and then compare [`ClusterAgreement`]: what they must have in common to compute the same. With
 //! [`Tls`] all of that happens inside TLS.
 //!
 //! A process that loses another ends: it tells the others why, and then the user. That cannot be left to whoever called
@@ -35,7 +35,7 @@ use std::time::Duration;
 use control::{BEAT, Farewell, Message, listen};
 use door::Door;
 pub use error::MeshError;
-pub use facts::Facts;
+pub use facts::ClusterAgreement;
 pub use hello::Secret;
 use link::Link;
 pub use tls::{Tls, TlsError};
@@ -73,7 +73,7 @@ pub struct Mesh {
     /// By process; this one's own place is unused.
     peers: Vec<Peer>,
     /// What must be the same everywhere from the next run on.
-    facts: Mutex<Facts>,
+    facts: Mutex<ClusterAgreement>,
     /// How many runs have begun.
     runs: AtomicU64,
     sent: AtomicU64,
@@ -109,7 +109,11 @@ impl Mesh {
     ///
     /// From then on `ending` is called when another process is lost or ends the run; it tells the user and exits. The mesh is
     /// never freed: its threads watch the other processes as long as this one lives.
-    pub fn join(settings: Settings, facts: &Facts, ending: fn(&MeshError) -> !) -> Result<&'static Self, MeshError> {
+    pub fn join(
+        settings: Settings,
+        facts: &ClusterAgreement,
+        ending: fn(&MeshError) -> !,
+    ) -> Result<&'static Self, MeshError> {
         let (process, processes) = (settings.process, settings.addresses.len());
         let listener = TcpListener::bind(settings.listen.as_slice()).map_err(|source| MeshError::CannotListen {
             process,
@@ -152,7 +156,7 @@ impl Mesh {
     }
 
     /// Adds what must be the same everywhere: it is compared when the next run starts.
-    pub fn state(&self, facts: Facts) {
+    pub fn state(&self, facts: ClusterAgreement) {
         let mut stated = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
         *stated = std::mem::take(&mut *stated).and(facts);
     }

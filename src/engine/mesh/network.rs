@@ -8,7 +8,7 @@ use timely::communication::allocator::ProcessBuilder;
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::{AllocatorBuilder, Hooks};
 
-use super::{Facts, Mesh};
+use super::{ClusterAgreement, Mesh};
 use crate::engine::cluster::Transport;
 use crate::plan::Program;
 
@@ -39,7 +39,7 @@ impl Mesh {
     }
 
     /// What must be the same everywhere for workers to build the same dataflows.
-    fn facts_of_run(&self, workers: usize, programs: &[Arc<Program>]) -> Facts {
+    fn facts_of_run(&self, workers: usize, programs: &[Arc<Program>]) -> ClusterAgreement {
         let mut facts = self.facts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         facts.add("the number of workers", workers);
         for (number, program) in programs.iter().enumerate() {
