@@ -1,22 +1,22 @@
-//! The channel on which a parcel reaches every worker.
+//! The channel on which a message reaches every worker.
 
 use std::rc::Rc;
 
 use timely::communication::{Pull, Push};
-use timely::dataflow::channels::Message;
+use timely::dataflow::channels::Message as TimelyMessage;
 use timely::dataflow::channels::pact::{LogPuller, ParallelizationContract};
 use timely::logging::TimelyLogger;
 use timely::worker::Worker;
 
-use super::parcel::Parcel;
+use super::message::Message;
 
-/// One copy of every parcel to each worker, and one only to each other process.
+/// One copy of every message to each worker, and one only to each other process.
 pub(super) struct Broadcast;
 
-type Pushed = Message<u64, Parcel>;
+type Pushed = TimelyMessage<u64, Message>;
 
-impl ParallelizationContract<u64, Parcel> for Broadcast {
-    type Pusher = Unweighing;
+impl ParallelizationContract<u64, Message> for Broadcast {
+    type Pusher = BroadcastPusher;
     type Puller = LogPuller<Box<dyn Pull<Pushed>>>;
 
     fn connect(
@@ -27,17 +27,17 @@ impl ParallelizationContract<u64, Parcel> for Broadcast {
         logging: Option<TimelyLogger>,
     ) -> (Self::Pusher, Self::Puller) {
         let (pusher, puller) = worker.broadcast::<Pushed>(identifier, address);
-        (Unweighing { pusher }, LogPuller::new(puller, worker.index(), identifier, logging))
+        (BroadcastPusher { pusher }, LogPuller::new(puller, worker.index(), identifier, logging))
     }
 }
 
-/// Makes a parcel count as one again: it was counted once for every worker when it was sent, and each of them counts the
+/// Makes a message count as one again: it was counted once for every worker when it was sent, and each of them counts the
 /// copy that it gets.
-pub(super) struct Unweighing {
+pub(super) struct BroadcastPusher {
     pusher: Box<dyn Push<Pushed>>,
 }
 
-impl Push<Pushed> for Unweighing {
+impl Push<Pushed> for BroadcastPusher {
     fn push(&mut self, element: &mut Option<Pushed>) {
         if let Some(message) = element {
             message.data.weight = 1;

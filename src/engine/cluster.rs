@@ -9,12 +9,12 @@ use timely::WorkerConfig;
 use timely::communication::{Config as Communication, WorkerGuards};
 use timely::worker::Worker;
 
-use super::agreement::{StopSign, catch};
+use super::affinity::begin_on_own_core;
 use super::error::EngineError;
 use super::mesh::Mesh;
-use super::needs::Wanted;
-use super::place::begin_on_own_core;
+use super::row_exchange::RowRequests;
 use super::session::Session;
+use super::stop::{StopSign, catch};
 use super::stored::make_ready;
 use super::trace;
 use crate::kernel;
@@ -61,9 +61,9 @@ impl Cluster {
         self.mesh.map_or(0, Mesh::process)
     }
 
-    pub(super) fn travel(&self) -> Travel {
+    pub(super) fn transfer(&self) -> Transfer {
         let by_pointer = self.transport == Transport::Pointers;
-        Travel { in_chunks: !by_pointer || self.processes() > 1, by_pointer, workers: self.workers }
+        Transfer { in_chunks: !by_pointer || self.processes() > 1, by_pointer, workers: self.workers }
     }
 
     /// The workers of this process, by their numbers among all.
@@ -90,7 +90,7 @@ pub enum Transport {
 
 /// What becomes of blocks on their way to all workers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Travel {
+pub(super) struct Transfer {
     /// They are cut into chunks, since they go over a wire, too.
     pub(super) in_chunks: bool,
     /// Inside the process only pointers travel.
@@ -99,14 +99,14 @@ pub(super) struct Travel {
     pub(super) workers: usize,
 }
 
-impl Travel {
+impl Transfer {
     /// Whether other workers of the process read blocks where they lie.
     pub(super) fn is_shared(&self) -> bool {
         self.by_pointer && self.workers > 1
     }
 
     /// The workers of the process of a worker, itself among them.
-    pub(super) fn colleagues(&self, worker: usize) -> Range<usize> {
+    pub(super) fn workers_of_process(&self, worker: usize) -> Range<usize> {
         let first = worker - worker % self.workers;
         first..first + self.workers
     }
@@ -114,13 +114,13 @@ impl Travel {
 
 /// How long the threads of a run that failed may take to end together with those of other processes. They do when all
 /// failed alike; else the others still wait for blocks.
-const PARTING: Duration = Duration::from_secs(1);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a worker ended.
 struct Ending<T, E> {
     result: Result<T, E>,
     /// It was stopped by somebody else's error.
-    is_echo: bool,
+    is_consequence: bool,
 }
 
 /// Runs `job` on every worker, and returns what the first one of this process returns.
@@ -143,7 +143,7 @@ where
     kernel::configure();
     let layouts = Layouts::new(programs.iter().map(Arc::as_ref), cluster.all_workers());
     make_ready(&programs, &layouts, cluster.own_workers())?;
-    let wanted = Wanted::new(&programs, &layouts, cluster);
+    let wanted = RowRequests::new(&programs, &layouts, cluster);
     let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };
     let (builders, others) = match (cluster.mesh, cluster.transport) {
         (Some(mesh), transport) => mesh.communication(cluster.workers, transport, &programs),
@@ -162,14 +162,14 @@ where
             let mut session = Session::new(worker, layouts.clone(), cluster, stop.clone());
             let started = session.start(&programs, &wanted).map_err(E::from);
             let result = started.and_then(|()| job(&mut session));
-            stop.end(index, session.turns());
-            Ending { result, is_echo: session.was_stopped() }
+            stop.end(index, session.epochs());
+            Ending { result, is_consequence: session.was_stopped() }
         });
         let ending = outcome.unwrap_or_else(|panic| {
             stop.raise(panic.clone());
-            Ending { result: Err(panic.into()), is_echo: false }
+            Ending { result: Err(panic.into()), is_consequence: false }
         });
-        if let (Err(error), false) = (&ending.result, ending.is_echo) {
+        if let (Err(error), false) = (&ending.result, ending.is_consequence) {
             stop.raise(EngineError::Stopped { worker: index, message: error.to_string() });
         }
         // Whatever is still under way is given up; nobody waits for it any more.
@@ -178,7 +178,9 @@ where
         });
         let ending = match dropped {
             Ok(()) => ending,
-            Err(panic) => Ending { result: ending.result.and(Err(panic.into())), is_echo: ending.is_echo },
+            Err(panic) => {
+                Ending { result: ending.result.and(Err(panic.into())), is_consequence: ending.is_consequence }
+            }
         };
         trace::end();
         // The other end is there as long as a worker is awaited.
@@ -189,8 +191,8 @@ where
     let mut endings: Vec<(usize, Ending<T, E>)> = endings.iter().take(cluster.workers).collect();
     endings.sort_by_key(|(place, _)| *place);
     // The error to report is the one that the others only echo.
-    let cause = endings.iter().position(|(_, ending)| ending.result.is_err() && !ending.is_echo);
-    part(guards, cluster.mesh.is_some() && endings.iter().any(|(_, ending)| ending.result.is_err()));
+    let cause = endings.iter().position(|(_, ending)| ending.result.is_err() && !ending.is_consequence);
+    join_threads(guards, cluster.mesh.is_some() && endings.iter().any(|(_, ending)| ending.result.is_err()));
     if endings.len() < cluster.workers {
         let message = "its thread ended before its job did".to_owned();
         return Err(EngineError::Stopped { worker: first, message }.into());
@@ -199,7 +201,7 @@ where
 }
 
 /// Waits until the threads of a run are gone; not for ever if they may wait for processes that know nothing of an error yet.
-fn part(guards: WorkerGuards<()>, others_may_wait: bool) {
+fn join_threads(guards: WorkerGuards<()>, others_may_wait: bool) {
     if !others_may_wait {
         guards.join();
         return;
@@ -210,5 +212,5 @@ fn part(guards: WorkerGuards<()>, others_may_wait: bool) {
         // Nobody waits any more if it took too long.
         let _ = parted.send(());
     });
-    let _ = waiting.recv_timeout(PARTING);
+    let _ = waiting.recv_timeout(JOIN_TIMEOUT);
 }

@@ -1,6 +1,6 @@
 //! Operators that bring everybody's part to everybody: all-gather, all-reduce, agreement.
 //!
-//! Each is two operators. `share` cuts a payload into parcels and sends each to every worker; `collect` makes one payload
+//! Each is two operators. `share` cuts a payload into messages and sends each to every worker; `collect` makes one payload
 //! of what arrives. Blocks go out whole where a pointer is all that travels, and in chunks where bytes do: timely's buffers
 //! double with the largest message and never shrink. What belongs together is put together again on arrival.
 
@@ -11,11 +11,11 @@ use std::sync::Arc;
 use timely::dataflow::Scope;
 
 use super::broadcast::Broadcast;
-use super::cluster::Travel;
+use super::cluster::Transfer;
 use super::error::EngineError;
 use super::exchange::{receive, send};
+use super::message::{Block, BlockData, GatheredPanel, Message, Payload, Reduced};
 use super::operator::Link;
-use super::parcel::{Block, BlockData, Parcel, Payload, Reduced, Whole};
 use super::shard::{Pool, Shard};
 use super::step::Context;
 use super::trace;
@@ -30,22 +30,22 @@ pub(super) fn all_gather<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     shards: &Link<'scope>,
-    travel: Travel,
+    transfer: Transfer,
     pool: &Rc<RefCell<Pool>>,
 ) -> Link<'scope> {
     let name = format!("all-gather {name}");
     let lender = pool.clone();
     let shared = share(scope, &name, shards, move |payload| match payload {
         Payload::Shard(shard) => {
-            if travel.is_shared() {
+            if transfer.is_shared() {
                 lender.borrow_mut().read_elsewhere(shard.buffer());
             }
-            cut(&shard, travel.in_chunks).into_iter().map(Payload::Block).collect()
+            cut(&shard, transfer.in_chunks).into_iter().map(Payload::Block).collect()
         }
         other => vec![other],
     });
     let (pool, worker, step) = (pool.clone(), scope.index(), name.clone());
-    collect(scope, &name, &shared, move |payloads| whole_of(payloads, worker, &step, &mut pool.borrow_mut()))
+    collect(scope, &name, &shared, move |payloads| gathered_panel(payloads, worker, &step, &mut pool.borrow_mut()))
 }
 
 /// Makes everybody's rows of a panel of the columns that everybody has.
@@ -79,14 +79,14 @@ pub(super) fn exchange_columns<'scope>(
 }
 
 /// All the rows of a panel, from the blocks that arrived.
-pub(super) fn whole_of(
+pub(super) fn gathered_panel(
     payloads: &[Payload],
     worker: usize,
     step: &str,
     pool: &mut Pool,
 ) -> Result<Payload, EngineError> {
     let whole = assemble(blocks_of(payloads), worker, step)?;
-    Ok(Payload::Whole(Arc::new(joined(whole, pool))))
+    Ok(Payload::Gathered(Arc::new(joined(whole, pool))))
 }
 
 /// The blocks among what arrived.
@@ -164,11 +164,11 @@ fn share<'scope>(
         let payloads = cut(payload);
         trace::sending_to_all(&name, payloads.iter().map(Payload::bytes).sum());
         let of = payloads.len();
-        payloads.into_iter().for_each(|payload| give(Parcel { weight: workers as i64, to: 0, sender, of, payload }));
+        payloads.into_iter().for_each(|payload| give(Message { weight: workers as i64, to: 0, sender, of, payload }));
     })
 }
 
-/// Waits for every worker's parcels and makes one payload of them.
+/// Waits for every worker's messages and makes one payload of them.
 fn collect<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -196,7 +196,7 @@ pub(super) fn cut(shard: &Shard, in_chunks: bool) -> Vec<Block> {
 }
 
 /// Puts blocks in order, and checks that they are all the rows of one panel.
-fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<Whole, EngineError> {
+fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<GatheredPanel, EngineError> {
     blocks.sort_by_key(|block| (block.first_row, block.rows));
     let (total_rows, cols) = blocks.first().map_or((0, 0), |block| (block.total_rows, block.cols));
     let mut next = 0;
@@ -210,12 +210,12 @@ fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<Whole, 
         let step = step.into();
         return Err(EngineError::BlocksMissing { step, worker, received: next, expected: total_rows });
     }
-    Ok(Whole { total_rows, cols, blocks })
+    Ok(GatheredPanel { total_rows, cols, blocks })
 }
 
 /// Puts chunks together: the kernels want long blocks. Those that lie in one buffer need no copying; neighbours that came
 /// as bytes are copied into one.
-fn joined(whole: Whole, pool: &mut Pool) -> Whole {
+fn joined(whole: GatheredPanel, pool: &mut Pool) -> GatheredPanel {
     let runs = whole.blocks.chunk_by(|one, next| match (&one.data, &next.data) {
         (BlockData::Shared(buffer, _), BlockData::Shared(next, _)) => Arc::ptr_eq(buffer, next),
         (BlockData::Received(..), BlockData::Received(..)) => true,
@@ -231,7 +231,7 @@ fn joined(whole: Whole, pool: &mut Pool) -> Whole {
         };
         Block { rows: last.first_row + last.rows - first.first_row, data, ..first.clone() }
     });
-    Whole { blocks: blocks.collect(), ..whole }
+    GatheredPanel { blocks: blocks.collect(), ..whole }
 }
 
 /// The numbers of several blocks, one after the other.
@@ -251,7 +251,7 @@ fn copied(blocks: &[Block], pool: &mut Pool) -> BlockData {
 mod tests {
     use super::*;
     use crate::engine::codec::tests::over_the_wire;
-    use crate::engine::parcel::Partial;
+    use crate::engine::message::Partial;
     use crate::engine::tree::{Combine, Node};
 
     fn shard(total: usize, rows: std::ops::Range<usize>) -> Shard {
@@ -279,7 +279,7 @@ mod tests {
     fn what_came_as_bytes_is_copied_together_and_the_rest_is_not() {
         let (mine, theirs) = (shard(20_000, 6_000..12_000), [shard(20_000, 0..6_000), shard(20_000, 12_000..20_000)]);
         let sent = theirs.iter().flat_map(|shard| cut(shard, true));
-        let arrived = sent.map(|block| match over_the_wire(&Parcel::local(Payload::Block(block))).payload {
+        let arrived = sent.map(|block| match over_the_wire(&Message::local(Payload::Block(block))).payload {
             Payload::Block(block) => block,
             _ => unreachable!("a block was sent"),
         });

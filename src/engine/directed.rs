@@ -1,22 +1,22 @@
-//! The channel on which a parcel reaches one worker.
+//! The channel on which a message reaches one worker.
 
 use std::rc::Rc;
 
 use timely::communication::{Pull, Push};
-use timely::dataflow::channels::Message;
+use timely::dataflow::channels::Message as TimelyMessage;
 use timely::dataflow::channels::pact::{LogPuller, ParallelizationContract};
 use timely::logging::TimelyLogger;
 use timely::worker::Worker;
 
-use super::parcel::Parcel;
+use super::message::Message;
 
-/// Every parcel to the worker that it names.
+/// Every message to the worker that it names.
 pub(super) struct Directed;
 
-type Pushed = Message<u64, Parcel>;
+type Pushed = TimelyMessage<u64, Message>;
 
-impl ParallelizationContract<u64, Parcel> for Directed {
-    type Pusher = Sorting;
+impl ParallelizationContract<u64, Message> for Directed {
+    type Pusher = DirectedPusher;
     type Puller = LogPuller<Box<dyn Pull<Pushed>>>;
 
     fn connect(
@@ -27,17 +27,17 @@ impl ParallelizationContract<u64, Parcel> for Directed {
         logging: Option<TimelyLogger>,
     ) -> (Self::Pusher, Self::Puller) {
         let (pushers, puller) = worker.allocate::<Pushed>(identifier, address);
-        (Sorting { pushers }, LogPuller::new(puller, worker.index(), identifier, logging))
+        (DirectedPusher { pushers }, LogPuller::new(puller, worker.index(), identifier, logging))
     }
 }
 
-/// Passes parcels on to where they go.
-pub(super) struct Sorting {
+/// Passes messages on to where they go.
+pub(super) struct DirectedPusher {
     /// By worker.
     pushers: Vec<Box<dyn Push<Pushed>>>,
 }
 
-impl Push<Pushed> for Sorting {
+impl Push<Pushed> for DirectedPusher {
     fn push(&mut self, element: &mut Option<Pushed>) {
         match element {
             Some(message) => self.pushers[message.data.to].push(element),

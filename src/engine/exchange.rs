@@ -1,6 +1,6 @@
-//! Operators that send parcels and count them in.
+//! Operators that send messages and count them in.
 //!
-//! [`send`] makes parcels of what its worker has; [`receive`] counts what arrives against what each sender said it sends,
+//! [`send`] makes messages of what its worker has; [`receive`] counts what arrives against what each sender said it sends,
 //! and makes one payload of it. So a block that was not sent, or sent twice, is an error.
 
 use std::collections::BTreeMap;
@@ -13,29 +13,29 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::error::EngineError;
-use super::operator::{Link, Whole, outcome};
-use super::parcel::{Parcel, Payload};
+use super::message::{Message, Payload};
+use super::operator::{Link, MessageBuilder, outcome};
 use super::trace::Waiting;
 
-/// Gives out the parcels that `route` makes of each payload, and of the number of the input on which it came.
+/// Gives out the messages that `route` makes of each payload, and of the number of the input on which it came.
 pub(super) fn send<'scope, const N: usize>(
     scope: Scope<'scope, u64>,
     name: &str,
     inputs: [&Link<'scope>; N],
-    mut route: impl FnMut(usize, Payload, &mut dyn FnMut(Parcel)) + 'static,
+    mut route: impl FnMut(usize, Payload, &mut dyn FnMut(Message)) + 'static,
 ) -> Link<'scope> {
     let mut builder = OperatorBuilder::new(name.into(), scope);
     let mut handles = inputs.map(|input| builder.new_input(input.clone(), Pipeline));
-    let (output, stream) = builder.new_output::<Parcel>();
-    let mut output = OutputBuilder::<u64, Whole>::from(output);
+    let (output, stream) = builder.new_output::<Message>();
+    let mut output = OutputBuilder::<u64, MessageBuilder>::from(output);
     builder.build(move |_| {
         move |_| {
             let mut output = output.activate();
             for (port, handle) in handles.iter_mut().enumerate() {
-                handle.for_each(|capability, parcel| {
+                handle.for_each(|capability, message| {
                     let mut session = output.session_with_builder(&capability);
                     // Each is on its way, and what held it free again, before the next is made.
-                    route(port, mem::take(parcel).payload, &mut |mut parcel| session.give_container(&mut parcel));
+                    route(port, mem::take(message).payload, &mut |mut message| session.give_container(&mut message));
                 });
             }
         }
@@ -43,12 +43,12 @@ pub(super) fn send<'scope, const N: usize>(
     stream
 }
 
-/// Waits for the parcels of every sender and makes one payload of them.
+/// Waits for the messages of every sender and makes one payload of them.
 pub(super) fn receive<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     sent: &Link<'scope>,
-    pact: impl ParallelizationContract<u64, Parcel>,
+    pact: impl ParallelizationContract<u64, Message>,
     senders: impl IntoIterator<Item = usize>,
     mut finish: impl FnMut(&[Payload]) -> Result<Payload, EngineError> + 'static,
 ) -> Link<'scope> {
@@ -56,15 +56,15 @@ pub(super) fn receive<'scope>(
     let nothing = Arrivals::of(senders);
     let mut builder = OperatorBuilder::new(name.clone(), scope);
     let mut handle = builder.new_input(sent.clone(), pact);
-    let (output, stream) = builder.new_output::<Parcel>();
-    let mut output = OutputBuilder::<u64, Whole>::from(output);
+    let (output, stream) = builder.new_output::<Message>();
+    let mut output = OutputBuilder::<u64, MessageBuilder>::from(output);
     builder.build(move |_| {
         let mut epochs: BTreeMap<u64, (Capability<u64>, Arrivals)> = BTreeMap::new();
         move |frontiers| {
-            handle.for_each(|capability, parcel| {
+            handle.for_each(|capability, message| {
                 let (_, arrivals) =
                     epochs.entry(*capability.time()).or_insert_with(|| (capability.retain(0), nothing.clone()));
-                arrivals.add(mem::take(parcel), worker);
+                arrivals.add(mem::take(message), worker);
             });
             let mut output = output.activate();
             while let Some(first) = epochs.first_entry() {
@@ -80,7 +80,7 @@ pub(super) fn receive<'scope>(
                 let payload = outcome(worker, &name, &arrivals.payloads, &mut |payloads| {
                     if is_complete { finish(payloads) } else { Err(arrivals.missing(&name, worker)) }
                 });
-                output.session_with_builder(&capability).give_container(&mut Parcel::local(payload));
+                output.session_with_builder(&capability).give_container(&mut Message::local(payload));
             }
         }
     });
@@ -90,12 +90,12 @@ pub(super) fn receive<'scope>(
 /// What has arrived, counted against what was announced.
 #[derive(Clone)]
 struct Arrivals {
-    /// By sender: how many parcels it sends, once known, and how many came.
+    /// By sender: how many messages it sends, once known, and how many came.
     counts: BTreeMap<usize, (Option<usize>, usize)>,
     payloads: Vec<Payload>,
     /// Since this worker's own part is here.
     waiting: Option<Waiting>,
-    /// Whose parcel came last.
+    /// Whose message came last.
     last: usize,
 }
 
@@ -106,17 +106,17 @@ impl Arrivals {
         Self { counts, payloads: Vec::new(), waiting: None, last: 0 }
     }
 
-    /// Takes a parcel that arrived at this worker.
-    fn add(&mut self, parcel: Parcel, worker: usize) {
-        if parcel.sender == worker && self.waiting.is_none() {
+    /// Takes a message that arrived at this worker.
+    fn add(&mut self, message: Message, worker: usize) {
+        if message.sender == worker && self.waiting.is_none() {
             self.waiting = Some(Waiting::start());
         }
-        self.last = parcel.sender;
-        if let Some((expected, received)) = self.counts.get_mut(&parcel.sender) {
-            *expected = Some(parcel.of);
+        self.last = message.sender;
+        if let Some((expected, received)) = self.counts.get_mut(&message.sender) {
+            *expected = Some(message.of);
             *received += 1;
         }
-        self.payloads.push(parcel.payload);
+        self.payloads.push(message.payload);
     }
 
     fn is_complete(&self) -> bool {
@@ -138,22 +138,22 @@ impl Arrivals {
 mod tests {
     use super::*;
 
-    fn parcel(sender: usize, of: usize) -> Parcel {
-        Parcel { weight: 1, to: 0, sender, of, payload: Payload::Nothing }
+    fn message(sender: usize, of: usize) -> Message {
+        Message { weight: 1, to: 0, sender, of, payload: Payload::Nothing }
     }
 
     #[test]
     fn blocks_are_counted_against_what_was_announced() {
         let mut arrivals = Arrivals::of([0, 1]);
-        arrivals.add(parcel(0, 1), 0);
+        arrivals.add(message(0, 1), 0);
         assert!(!arrivals.is_complete(), "nothing from the second worker");
-        arrivals.add(parcel(1, 2), 0);
+        arrivals.add(message(1, 2), 0);
         assert!(!arrivals.is_complete(), "one of two");
         let missing = arrivals.missing("here", 0);
         assert_eq!(missing, EngineError::BlocksMissing { step: "here".into(), worker: 0, received: 2, expected: 3 });
-        arrivals.add(parcel(1, 2), 0);
+        arrivals.add(message(1, 2), 0);
         assert!(arrivals.is_complete());
-        arrivals.add(parcel(1, 2), 0);
+        arrivals.add(message(1, 2), 0);
         assert!(!arrivals.is_complete(), "one too many");
     }
 }

@@ -11,13 +11,13 @@ use timely::dataflow::{InputHandle, ProbeHandle, Scope};
 use timely::worker::Worker;
 
 use super::collective::{agree, all_gather, all_reduce, broadcast};
-use super::operator::{Link, Whole};
-use super::parcel::{Parcel, Payload};
+use super::message::{Message, Payload};
+use super::operator::{Link, MessageBuilder};
 use super::step::Context;
 
 /// A dataflow with one input and one answer an epoch.
 pub(super) struct Flow {
-    pub(super) input: InputHandle<u64, Whole>,
+    pub(super) input: InputHandle<u64, MessageBuilder>,
     /// This worker's answers.
     pub(super) answers: Slot,
     /// One for each epoch in which every worker has its answer.
@@ -35,7 +35,7 @@ pub(super) fn reduce_flow(worker: &mut Worker) -> Flow {
 
 /// Builds the dataflow that brings a panel together.
 pub(super) fn gather_flow(worker: &mut Worker, context: &Rc<Context>) -> Flow {
-    flow(worker, "gather", |scope, input| all_gather(scope, "panel", &input, context.travel, &context.pool))
+    flow(worker, "gather", |scope, input| all_gather(scope, "panel", &input, context.transfer, &context.pool))
 }
 
 /// Builds the dataflow that brings the bytes of one worker to all.
@@ -50,7 +50,7 @@ pub(super) fn flow(
     build: impl for<'scope> FnOnce(Scope<'scope, u64>, Link<'scope>) -> Link<'scope>,
 ) -> Flow {
     worker.dataflow_named::<u64, _, _>(name, |scope| {
-        let (input, stream) = scope.new_input_with_builder::<Whole>();
+        let (input, stream) = scope.new_input_with_builder::<MessageBuilder>();
         let made = build(scope, stream);
         let (answers, agreements) = (Slot::default(), Slot::default());
         let agreed = agree(scope, &made);
@@ -63,10 +63,10 @@ pub(super) fn flow(
 /// Leaves what arrives in the slot.
 fn leave<'scope>(stream: &Link<'scope>, slot: &Slot) -> Link<'scope> {
     let slot = slot.clone();
-    stream.clone().unary::<Whole, _, _, _>(Pipeline, "answer", |_, _| {
+    stream.clone().unary::<MessageBuilder, _, _, _>(Pipeline, "answer", |_, _| {
         move |input, _| {
-            input.for_each(|capability, parcel| {
-                slot.borrow_mut().insert(*capability.time(), std::mem::take::<Parcel>(parcel).payload);
+            input.for_each(|capability, message| {
+                slot.borrow_mut().insert(*capability.time(), std::mem::take::<Message>(message).payload);
             });
         }
     })
@@ -96,7 +96,7 @@ mod tests {
                     let index = scope.index();
                     local(scope, "the step", &[input], move |_| compute(index))
                 });
-                flow.input.send_batch(&mut Parcel::local(Payload::Nothing));
+                flow.input.send_batch(&mut Message::local(Payload::Nothing));
                 flow.input.advance_to(1);
                 // The probe passes only if every copy that was counted when it was sent is counted when it arrives.
                 let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);

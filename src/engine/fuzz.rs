@@ -8,7 +8,7 @@ use timely::bytes::arc::{Bytes, BytesMut};
 use timely::dataflow::channels::ContainerBytes;
 
 use super::codec::decode;
-use super::parcel::{Block, BlockData, Parcel, Partial, Payload};
+use super::message::{Block, BlockData, Message, Partial, Payload};
 use super::tree::{Combine, Node, Tree};
 use super::{EngineError, checkpoint, mesh};
 use crate::kernel::buffer::Buffer;
@@ -34,8 +34,8 @@ pub(super) const ROOM: usize = 64 << 10;
 
 /// All that parses bytes from elsewhere.
 pub fn targets() -> Vec<Target> {
-    let parcel = Target { name: "parcel", example: example_parcel, takes: takes_parcel, room: ROOM };
-    [parcel].into_iter().chain(mesh::fuzz::targets()).chain(checkpoint::fuzz::targets()).collect()
+    let message = Target { name: "message", example: example_parcel, takes: takes_parcel, room: ROOM };
+    [message].into_iter().chain(mesh::fuzz::targets()).chain(checkpoint::fuzz::targets()).collect()
 }
 
 /// Bytes as timely hands them over: they start where a word can.
@@ -80,20 +80,20 @@ fn example_parcel(draw: &mut Draw<'_>) -> Vec<u8> {
         }
         _ => Payload::Failure(EngineError::Stopped { worker: draw(99), message: "„so“".repeat(draw(9)) }.into()),
     };
-    written(&Parcel { weight: 1 + draw(9) as i64, to: draw(9), sender: draw(9), of: draw(9), payload })
+    written(&Message { weight: 1 + draw(9) as i64, to: draw(9), sender: draw(9), of: draw(9), payload })
 }
 
-fn written(parcel: &Parcel) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(parcel.length_in_bytes());
-    parcel.into_bytes(&mut bytes);
+fn written(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(message.length_in_bytes());
+    message.into_bytes(&mut bytes);
     bytes
 }
 
-/// Whoever combines the nodes of a parcel that was taken must find them within their tree.
+/// Whoever combines the nodes of a message that was taken must find them within their tree.
 fn takes_parcel(bytes: &[u8]) -> bool {
-    let Ok(parcel) = decode(received(bytes)) else { return false };
-    let again = written(&parcel);
-    match &parcel.payload {
+    let Ok(message) = decode(received(bytes)) else { return false };
+    let again = written(&message);
+    match &message.payload {
         Payload::Block(block) => assert_eq!(block.numbers().len(), block.rows * stride(block.cols)),
         Payload::Partial(partial) => {
             let mut tree = Tree::new(partial.tiles, partial.combine);
@@ -104,9 +104,9 @@ fn takes_parcel(bytes: &[u8]) -> bool {
         }
         _ => {}
     }
-    match &parcel.payload {
+    match &message.payload {
         // The same error can be written in many ways.
-        Payload::Failure(_) => assert_eq!(written(&Parcel::from_bytes(received(&again))), again),
+        Payload::Failure(_) => assert_eq!(written(&Message::from_bytes(received(&again))), again),
         _ => assert_eq!(again, bytes),
     }
     true

@@ -7,7 +7,7 @@ use bincode::Options as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::parcel::{Payload, Whole};
+use super::message::{GatheredPanel, Payload};
 use super::shard::Shard;
 use super::{EngineError, Session};
 use crate::kernel::panel::stride;
@@ -30,7 +30,7 @@ impl Session<'_> {
         let whole = self.of_first(rows, cols, entries)?;
         let stride = stride(cols);
         let all = whole.one_block().filter(|all| all.len() == rows * stride);
-        let all = all.ok_or_else(|| self.nothing_came("a panel"))?;
+        let all = all.ok_or_else(|| self.missing_answer("a panel"))?;
         self.context().shard_by_tiles(rows, cols, |rows, mut out| {
             out.data_mut().copy_from_slice(&all[rows.start * stride..rows.end * stride]);
             Ok(())
@@ -71,7 +71,7 @@ impl Session<'_> {
     }
 
     /// Gathers a panel to which only the leader contributes.
-    fn of_first(&mut self, rows: usize, cols: usize, entries: &[f32]) -> Result<Arc<Whole>, EngineError> {
+    fn of_first(&mut self, rows: usize, cols: usize, entries: &[f32]) -> Result<Arc<GatheredPanel>, EngineError> {
         let is_first = self.worker() == 0;
         assert!(!is_first || entries.len() == rows * cols, "the leader has all entries");
         let own = if is_first { 0..rows } else { 0..0 };
@@ -85,7 +85,7 @@ impl Session<'_> {
     }
 }
 
-impl Whole {
+impl GatheredPanel {
     /// All numbers, where one worker contributed them.
     fn one_block(&self) -> Option<&[f32]> {
         let mut blocks = self.blocks.iter().filter(|block| block.rows > 0).map(|block| block.numbers());

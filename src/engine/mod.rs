@@ -16,7 +16,7 @@
 //!
 //! This is the only module that imports timely or differential dataflow.
 
-mod agreement;
+mod affinity;
 mod analyze;
 mod blocks;
 mod broadcast;
@@ -25,40 +25,40 @@ mod cluster;
 mod codec;
 mod collective;
 mod directed;
+mod edge_collection;
 mod error;
 mod exchange;
 mod flow;
 #[doc(hidden)]
 pub mod fuzz;
+mod gather_needed;
 mod leader;
-mod ledger;
 #[cfg(test)]
 mod local_mesh;
 mod map;
 pub mod mesh;
-mod needs;
+mod message;
 mod operands;
 mod operator;
-mod parcel;
-mod place;
 mod rates;
+mod row_exchange;
 mod schedule;
-mod selective;
 mod session;
 mod shard;
+mod standalone;
 mod step;
+mod stop;
 mod stored;
 pub mod trace;
 mod tree;
-mod whole;
 
 pub use analyze::{Measured, analyze};
 pub use checkpoint::{CheckpointWriter, Monitor};
 pub use cluster::{Cluster, Transport, run};
+pub use edge_collection::{EdgeCollection, EdgeCollectionSize};
 pub use error::EngineError;
-pub use ledger::{EdgeCollection, EdgeCollectionSize};
 pub use rates::measure_rates;
 pub use session::Session;
 pub use shard::Shard;
+pub use standalone::{form, product, with_formed};
 pub use trace::{WorkerTime, worker_times};
-pub use whole::{form, product, with_formed};

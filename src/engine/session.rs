@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 use timely::dataflow::ProbeHandle;
 use timely::worker::Worker;
 
-use super::agreement::{StopSign, catch};
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::flow::{Flow, Slot, broadcast_flow, gather_flow, reduce_flow};
-use super::needs::{Needs, Wanted};
-use super::parcel::{Parcel, Partial, Payload, Whole};
+use super::message::{GatheredPanel, Message, Partial, Payload};
+use super::row_exchange::{RowExchange, RowRequests};
 use super::schedule::{ColumnSchedule, Schedule, columns_flow, program_flow, run_columns};
 use super::shard::Shard;
 use super::step::Context;
+use super::stop::{StopSign, catch};
 use super::trace;
 use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
@@ -31,11 +31,11 @@ use crate::plan::count::panel_bytes;
 use crate::plan::{Layouts, Program, Value};
 
 /// How long a worker sleeps before it looks whether it was asked to stop.
-const PATIENCE: Duration = Duration::from_millis(20);
+const PARK_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// How long a worker looks for news before it goes to sleep, where every worker has a core to itself: to be woken up takes about
 /// as long, and a small step less.
-const ATTENTION: Duration = Duration::from_micros(50);
+const SPIN_TIME: Duration = Duration::from_micros(50);
 
 /// One worker's part in a run.
 pub struct Session<'a> {
@@ -52,13 +52,13 @@ pub struct Session<'a> {
     stop: Arc<StopSign>,
     was_stopped: bool,
     /// Whether every worker of the process has a core to itself.
-    is_unshared: bool,
+    has_own_core: bool,
     /// Workers of the process.
     workers: usize,
     /// The most bytes that the process may hold, if there is a limit and no other process that might have another one.
     memory: Option<u64>,
     /// Epochs of all dataflows together that this worker has entered.
-    turns: u64,
+    epochs: u64,
     /// The agreement on the last turn, which nobody has waited for yet.
     unconfirmed: Option<Awaited>,
 }
@@ -66,13 +66,13 @@ pub struct Session<'a> {
 /// The part of the memory that copies of a panel may take: one in so many.
 const COPIES: u64 = 8;
 /// Columns of a panel at a time where they would take more.
-const NARROW: usize = 16;
+const NARROW_COLUMNS: usize = 16;
 
 /// A program, and the dataflow that runs it, once there was use for it.
 struct Planned {
     program: Arc<Program>,
     /// The values of which only needed rows go to other processes.
-    needs: BTreeMap<Value, Rc<Needs>>,
+    needs: BTreeMap<Value, Rc<RowExchange>>,
     by_rows: Option<Flow>,
     /// To multiply by columns, where columns do not mix.
     by_columns: Option<Rc<ColumnSchedule>>,
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
         let context = Rc::new(Context {
             worker: worker.index(),
             is_first: worker.index().is_multiple_of(cluster.workers),
-            travel: cluster.travel(),
+            transfer: cluster.transfer(),
             layouts,
             pool: Rc::default(),
             operands: Rc::default(),
@@ -113,20 +113,20 @@ impl<'a> Session<'a> {
             gram_scratch,
             stop,
             was_stopped: false,
-            is_unshared: cluster.workers <= kernel::cores(),
+            has_own_core: cluster.workers <= kernel::cores(),
             workers: cluster.workers,
             memory: cluster.memory.filter(|_| cluster.mesh.is_none()),
-            turns: 0,
+            epochs: 0,
             unconfirmed: None,
         }
     }
 
     /// Takes the programs up, once all processes know what each needs.
-    pub(super) fn start(&mut self, programs: &[Arc<Program>], wanted: &Wanted) -> Result<(), EngineError> {
-        let mut needs = self.agree_on_needs(wanted)?.into_iter();
+    pub(super) fn start(&mut self, programs: &[Arc<Program>], wanted: &RowRequests) -> Result<(), EngineError> {
+        let mut needs = self.plan_row_exchanges(wanted)?.into_iter();
         for program in programs {
             self.context.seconds.borrow_mut().push(vec![0.0; program.steps().len()]);
-            let is_near = !self.context.travel.in_chunks;
+            let is_near = !self.context.transfer.in_chunks;
             let by_columns = if is_near { ColumnSchedule::new(program, &self.context) } else { None };
             self.programs.push(Planned {
                 program: program.clone(),
@@ -219,9 +219,9 @@ impl<'a> Session<'a> {
 
     /// What a dataflow that was built makes of a panel.
     fn product(&mut self, x: Shard, flow: impl Fn(&mut Self) -> Option<&mut Flow>) -> Result<Shard, EngineError> {
-        match self.turn("before a product", flow, Payload::Shard(x))? {
+        match self.run_epoch("before a product", flow, Payload::Shard(x))? {
             Payload::Shard(shard) => Ok(shard),
-            _ => Err(self.nothing_came("a product")),
+            _ => Err(self.missing_answer("a product")),
         }
     }
 
@@ -342,7 +342,7 @@ impl<'a> Session<'a> {
             return Ok(None);
         }
         let dense = Dense::new(rows, columns, data);
-        dense.map(Some).map_err(|_| self.nothing_came("a panel"))
+        dense.map(Some).map_err(|_| self.missing_answer("a panel"))
     }
 
     /// How many columns of a panel every worker may put together at a time: all, unless the copies of all workers were a good
@@ -350,18 +350,18 @@ impl<'a> Session<'a> {
     pub fn columns_at_a_time(&self, rows: usize, columns: usize) -> usize {
         let copies = self.workers as u64 * panel_bytes(rows, columns);
         let is_tight = self.workers > 1 && self.memory.is_some_and(|memory| copies > memory / COPIES);
-        if is_tight { columns.min(NARROW) } else { columns }
+        if is_tight { columns.min(NARROW_COLUMNS) } else { columns }
     }
 
     /// The whole panel, in blocks, on every worker.
-    pub(super) fn gathered(&mut self, x: &Shard) -> Result<Arc<Whole>, EngineError> {
-        match self.turn(
+    pub(super) fn gathered(&mut self, x: &Shard) -> Result<Arc<GatheredPanel>, EngineError> {
+        match self.run_epoch(
             "before a panel is collected",
             |session| Some(&mut session.gather),
             Payload::Shard(x.clone()),
         )? {
-            Payload::Whole(whole) => Ok(whole),
-            _ => Err(self.nothing_came("a panel")),
+            Payload::Gathered(whole) => Ok(whole),
+            _ => Err(self.missing_answer("a panel")),
         }
     }
 
@@ -370,9 +370,9 @@ impl<'a> Session<'a> {
         if self.broadcast.is_none() {
             self.broadcast = Some(broadcast_flow(self.worker));
         }
-        match self.turn("before a broadcast", |session| session.broadcast.as_mut(), own)? {
+        match self.run_epoch("before a broadcast", |session| session.broadcast.as_mut(), own)? {
             Payload::Bytes(bytes) => Ok(bytes),
-            _ => Err(self.nothing_came("a broadcast")),
+            _ => Err(self.missing_answer("a broadcast")),
         }
     }
 
@@ -383,8 +383,8 @@ impl<'a> Session<'a> {
     }
 
     /// How many epochs this worker has entered.
-    pub(super) fn turns(&self) -> u64 {
-        self.turns
+    pub(super) fn epochs(&self) -> u64 {
+        self.epochs
     }
 
     /// True when another worker asked this one to stop.
@@ -393,8 +393,8 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
-        let payload = self.turn(what, |session| Some(&mut session.reduce), Payload::Partial(Arc::new(partial)))?;
-        let Payload::Reduced(reduced) = payload else { return Err(self.nothing_came(what)) };
+        let payload = self.run_epoch(what, |session| Some(&mut session.reduce), Payload::Partial(Arc::new(partial)))?;
+        let Payload::Reduced(reduced) = payload else { return Err(self.missing_answer(what)) };
         // Everybody has the same sums, so everybody sees the same overflow.
         if !reduced.values.iter().all(|value| value.is_finite()) {
             return Err(EngineError::NotFinite { step: what.into() });
@@ -405,28 +405,28 @@ impl<'a> Session<'a> {
     /// One epoch of a dataflow: gives it this worker's input and steps until this worker has its answer.
     ///
     /// Whether the others have theirs is asked one turn later, so that a worker that is done goes on: the work of two
-    /// turns can be balanced where that of each cannot.
-    fn turn(
+    /// epochs can be balanced where that of each cannot.
+    fn run_epoch(
         &mut self,
         what: &str,
         pick: impl Fn(&mut Self) -> Option<&mut Flow>,
         input: Payload,
     ) -> Result<Payload, EngineError> {
         trace::enter(what);
-        let answer = self.take_turn(pick, input);
+        let answer = self.answer_of_epoch(pick, input);
         trace::leave();
         answer
     }
 
-    fn take_turn(
+    fn answer_of_epoch(
         &mut self,
         pick: impl Fn(&mut Self) -> Option<&mut Flow>,
         input: Payload,
     ) -> Result<Payload, EngineError> {
-        self.turns += 1;
+        self.epochs += 1;
         let flow = pick(self).expect("the dataflow was built");
         let epoch = *flow.input.time();
-        flow.input.send_batch(&mut Parcel::local(input));
+        flow.input.send_batch(&mut Message::local(input));
         flow.input.advance_to(epoch + 1);
         let answers = Awaited { slot: flow.answers.clone(), epoch, probe: flow.probe.clone() };
         let agreement = Awaited { slot: flow.agreements.clone(), epoch, probe: flow.probe.clone() };
@@ -452,27 +452,27 @@ impl<'a> Session<'a> {
                 Some(payload) => return Ok(payload),
                 None => {}
             }
-            if let Some(reason) = self.stop.reason_before(self.turns) {
+            if let Some(reason) = self.stop.reason_to_stop(self.epochs) {
                 self.was_stopped = true;
                 return Err(reason);
             }
             if !awaited.probe.less_equal(&awaited.epoch) {
-                return Err(self.nothing_came("an answer"));
+                return Err(self.missing_answer("an answer"));
             }
             let idle = idle_since.get_or_insert_with(Instant::now).elapsed();
-            let is_awake = self.is_unshared && idle < ATTENTION;
+            let is_awake = self.has_own_core && idle < SPIN_TIME;
             if is_awake {
                 spin_loop();
             }
             let before = trace::computed();
-            self.worker.step_or_park(Some(if is_awake { Duration::ZERO } else { PATIENCE }));
+            self.worker.step_or_park(Some(if is_awake { Duration::ZERO } else { PARK_TIMEOUT }));
             if trace::computed() != before {
                 idle_since = None;
             }
         }
     }
 
-    pub(super) fn nothing_came(&self, what: &str) -> EngineError {
+    pub(super) fn missing_answer(&self, what: &str) -> EngineError {
         EngineError::BlocksMissing { step: what.into(), worker: self.worker(), received: 0, expected: 1 }
     }
 }

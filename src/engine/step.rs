@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::cluster::Travel;
+use super::cluster::Transfer;
 use super::error::EngineError;
+use super::message::{GatheredPanel, Partial, Payload, Reduced};
 use super::operands::{Operands, PermutedMatrix};
-use super::parcel::{Partial, Payload, Reduced, Whole};
 use super::shard::{Pool, Shard};
 use super::stored::{load, stored_rows};
 use super::tree::{Combine, Tree};
@@ -21,7 +21,7 @@ pub(super) struct Context {
     pub(super) worker: usize,
     /// Whether it is the first worker of its process.
     pub(super) is_first: bool,
-    pub(super) travel: Travel,
+    pub(super) transfer: Transfer,
     pub(super) layouts: Layouts,
     pub(super) pool: Rc<RefCell<Pool>>,
     pub(super) operands: Rc<RefCell<Operands>>,
@@ -40,7 +40,7 @@ impl Context {
         Self {
             worker: 0,
             is_first: true,
-            travel: self.travel,
+            transfer: self.transfer,
             layouts,
             pool: self.pool.clone(),
             operands: self.operands.clone(),
@@ -107,9 +107,9 @@ impl Context {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     /// The worker's own rows.
-    Local,
+    OwnRows,
     /// All rows.
-    Whole,
+    AllRows,
     /// A sum that everybody has.
     Reduced,
 }
@@ -118,20 +118,20 @@ pub(super) enum Access {
 pub(super) fn reads(step: &Step) -> Vec<(Value, Access)> {
     let mut reads: Vec<(Value, Access)> = match &step.action {
         Action::Sparse { input, .. } | Action::Dense { input, .. } | Action::Own { input, .. } => {
-            vec![(*input, Access::Whole)]
+            vec![(*input, Access::AllRows)]
         }
-        Action::Project { input, .. } | Action::ColumnSums { input } => vec![(*input, Access::Local)],
+        Action::Project { input, .. } | Action::ColumnSums { input } => vec![(*input, Access::OwnRows)],
         Action::Spread { input, .. } | Action::RankOne { input, .. } => vec![(*input, Access::Reduced)],
         // A sum of nothing still has to be told how many columns it has.
-        Action::Combine { terms, like } if terms.is_empty() => vec![(*like, Access::Local)],
+        Action::Combine { terms, like } if terms.is_empty() => vec![(*like, Access::OwnRows)],
         // What is stored waits for nothing but the start.
-        Action::Stored { .. } => vec![(Value::INPUT, Access::Local)],
-        Action::HStack { values } => values.iter().map(|value| (*value, Access::Local)).collect(),
-        Action::Combine { terms, .. } => terms.iter().map(|term| (term.value, Access::Local)).collect(),
-        Action::Arrange { pieces } => pieces.iter().map(|piece| (piece.value, Access::Whole)).collect(),
+        Action::Stored { .. } => vec![(Value::INPUT, Access::OwnRows)],
+        Action::HStack { values } => values.iter().map(|value| (*value, Access::OwnRows)).collect(),
+        Action::Combine { terms, .. } => terms.iter().map(|term| (term.value, Access::OwnRows)).collect(),
+        Action::Arrange { pieces } => pieces.iter().map(|piece| (piece.value, Access::AllRows)).collect(),
     };
     let add = step.action.epilogue().and_then(|epilogue| epilogue.add.as_ref());
-    reads.extend(add.map(|add| (add.value, Access::Local)));
+    reads.extend(add.map(|add| (add.value, Access::OwnRows)));
     reads.sort_unstable();
     reads.dedup();
     reads
@@ -150,15 +150,15 @@ impl<'a> Inputs<'a> {
     }
 
     fn shard(&self, value: Value) -> &'a Shard {
-        match self.find(value, Access::Local) {
+        match self.find(value, Access::OwnRows) {
             Payload::Shard(shard) => shard,
             _ => unreachable!("a value that is read locally is a shard"),
         }
     }
 
-    fn whole(&self, value: Value) -> &'a Whole {
-        match self.find(value, Access::Whole) {
-            Payload::Whole(whole) => whole,
+    fn whole(&self, value: Value) -> &'a GatheredPanel {
+        match self.find(value, Access::AllRows) {
+            Payload::Gathered(whole) => whole,
             _ => unreachable!("a value that is read whole was gathered"),
         }
     }

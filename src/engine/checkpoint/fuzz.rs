@@ -1,8 +1,8 @@
 //! The files of a checkpoint, for a fuzzer to change.
 
-use super::journal::Header;
+use super::file::{CheckpointFile, CheckpointFileWriter};
+use super::log::Header;
 use super::manifest::{Identity, Manifest, Record};
-use super::piece::{Piece, PieceWriter};
 use crate::engine::fuzz::{Draw, ROOM, Target};
 use crate::engine::leader::{decode, encode};
 use crate::graph::Tiling;
@@ -19,19 +19,19 @@ pub(in crate::engine) fn targets() -> [Target; 3] {
 }
 
 /// A piece of some rows, and the bytes of its file.
-fn piece(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> (Piece, Vec<u8>) {
+fn piece(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> (CheckpointFile, Vec<u8>) {
     let (rows, tile_rows) = (draw(20), 1 + draw(9));
     written(file, (rows, row_bytes), tile_rows)
 }
 
 /// One that can be of a panel.
-fn panel(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> Piece {
+fn panel(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> CheckpointFile {
     let rows = draw(200);
     written(file, (rows, row_bytes), Tiling::new(rows).tile_rows()).0
 }
 
-fn written(file: &str, (rows, row_bytes): (usize, usize), tile_rows: usize) -> (Piece, Vec<u8>) {
-    let mut writer = PieceWriter::new(Vec::new(), file, rows, row_bytes, tile_rows);
+fn written(file: &str, (rows, row_bytes): (usize, usize), tile_rows: usize) -> (CheckpointFile, Vec<u8>) {
+    let mut writer = CheckpointFileWriter::new(Vec::new(), file, rows, row_bytes, tile_rows);
     for row in 0..rows {
         writer.push(&vec![row as u8; row_bytes]).expect("there is memory");
     }
@@ -60,7 +60,7 @@ fn takes_manifest(text: &[u8]) -> bool {
     let sealed = Manifest::new(changed.number, changed.run, changed.records);
     let Ok(manifest) = Manifest::parse(sealed.text().as_bytes()) else { return false };
     assert_eq!(manifest, sealed);
-    for piece in manifest.pieces() {
+    for piece in manifest.files() {
         let _ = piece.read(text, text.len() as u64, |_| ());
     }
     for panel in manifest.records.iter().flat_map(|record| &record.panels) {
@@ -86,7 +86,7 @@ fn takes_piece(bytes: &[u8]) -> bool {
     let end = count.checked_mul(4).and_then(|end| usize::try_from(end).ok());
     let Some((checksums, file)) = end.and_then(|end| rest.split_at_checked(end)) else { return false };
     let checksums = checksums.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
-    let piece = Piece { file: "0-left-0".to_owned(), rows, row_bytes, tile_rows, checksums };
+    let piece = CheckpointFile { file: "0-left-0".to_owned(), rows, row_bytes, tile_rows, checksums };
     if !piece.is_sound() {
         return false;
     }

@@ -44,7 +44,7 @@ impl Interrupt {
     }
 
     /// Notes that the run ends because it was asked to.
-    pub(super) fn meet(&self) {
+    pub(super) fn acknowledge(&self) {
         self.0.is_met.store(true, SeqCst);
     }
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::piece::Piece;
+use super::file::CheckpointFile;
 
-/// The version of the form of manifests and pieces.
+/// The version of the form of manifests and files.
 const FORMAT: u32 = 4;
 
 /// What tells runs that give other results apart: every setting by its name, and the data.
@@ -34,12 +34,12 @@ pub(super) struct Record {
     /// Whether it is the answer, or a state on the way to it.
     pub(super) is_finished: bool,
     /// All numbers that are no panel.
-    pub(super) numbers: Piece,
-    pub(super) panels: Vec<Piece>,
+    pub(super) numbers: CheckpointFile,
+    pub(super) panels: Vec<CheckpointFile>,
 }
 
 impl Record {
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &CheckpointFile> {
         std::iter::once(&self.numbers).chain(&self.panels)
     }
 }
@@ -53,7 +53,7 @@ pub(super) enum ManifestError {
     Format { found: u32 },
     #[error("its checksum is wrong")]
     Checksum,
-    #[error("the pieces that it names make no sense")]
+    #[error("the files that it names make no sense")]
     Pieces,
 }
 
@@ -88,14 +88,14 @@ impl Manifest {
         }
         let mut works = BTreeSet::new();
         let is_sound = manifest.records.iter().all(|record| {
-            let are_panels = record.panels.iter().all(Piece::is_of_panel);
-            works.insert(record.work) && record.pieces().all(Piece::is_sound) && are_panels
+            let are_panels = record.panels.iter().all(CheckpointFile::is_of_panel);
+            works.insert(record.work) && record.files().all(CheckpointFile::is_sound) && are_panels
         });
         if is_sound { Ok(manifest) } else { Err(ManifestError::Pieces) }
     }
 
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
-        self.records.iter().flat_map(Record::pieces)
+    pub(super) fn files(&self) -> impl Iterator<Item = &CheckpointFile> {
+        self.records.iter().flat_map(Record::files)
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn manifest() -> Manifest {
-        let piece = |file: &str, rows, checksums: usize| Piece {
+        let piece = |file: &str, rows, checksums: usize| CheckpointFile {
             file: file.into(),
             rows,
             row_bytes: 12,
@@ -163,8 +163,8 @@ mod tests {
         for (rows, tile_rows, is_sound) in [(128, 64, true), (128, 128, false), (1 << 60, 1 << 59, false)] {
             let Manifest { run, mut records, .. } = manifest();
             let checksums = u64::div_ceil(rows, tile_rows);
-            let panel = Piece { rows, row_bytes: 0, tile_rows, ..records[0].panels[0].clone() };
-            records[0].panels = vec![Piece { checksums: vec![0; checksums as usize], ..panel }];
+            let panel = CheckpointFile { rows, row_bytes: 0, tile_rows, ..records[0].panels[0].clone() };
+            records[0].panels = vec![CheckpointFile { checksums: vec![0; checksums as usize], ..panel }];
             let forged = Manifest::new(1, run, records);
             assert_eq!(Manifest::parse(forged.text().as_bytes()).is_ok(), is_sound, "{rows} rows");
         }

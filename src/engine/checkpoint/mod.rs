@@ -9,32 +9,32 @@
 //! # On the disk
 //!
 //! ```text
-//! checkpoint/000007.json    what the run had found, and the pieces that hold it, with their checksums
+//! checkpoint/000007.json    what the run had found, and the files that hold it, with their checksums
 //! checkpoint/000008.json    the same a little later
-//! checkpoint/pieces/…       panels, row after row, and the numbers beside them
+//! checkpoint/files/…       panels, row after row, and the numbers beside them
 //! ```
 //!
 //! A piece never changes, so that checkpoints share those that they have in common. Every file is written beside its place,
-//! brought to the disk, and then renamed; a checkpoint takes its name after its pieces. The two newest are kept. Panels
+//! brought to the disk, and then renamed; a checkpoint takes its name after its files. The two newest are kept. Panels
 //! are 32-bit and all other numbers 64-bit little-endian floats, so all come back with the same bits.
 
+mod file;
 pub(super) mod fuzz;
 mod interrupt;
-mod journal;
-mod keeper;
+mod log;
 mod manifest;
+mod monitor;
 mod notice;
-mod piece;
 mod store;
-mod watch;
+mod writer;
 
 pub use interrupt::Interrupt;
-pub use journal::{CheckpointLog, State};
-pub use keeper::{CheckpointPolicy, CheckpointWriter, Every};
+pub use log::{CheckpointLog, State};
 pub use manifest::{Identity, differences};
+pub use monitor::{Monitor, StoredResult};
 pub use notice::{CheckpointError, Notice};
 pub use store::{Space, Store, is_full, is_there};
-pub use watch::{Monitor, StoredResult};
+pub use writer::{CheckpointPolicy, CheckpointWriter, Every};
 
 #[cfg(test)]
 mod tests;

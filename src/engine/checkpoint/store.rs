@@ -5,14 +5,14 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use super::file::{CheckpointFile, CheckpointFileWriter, Damage};
 use super::manifest::{Identity, Manifest, Record, differences};
 use super::notice::{CheckpointError, Notice};
-use super::piece::{Damage, Piece, PieceWriter};
 
 /// How many checkpoints are kept: the newest, and one to fall back on.
 const KEPT: usize = 2;
-/// The folder of the pieces, within that of the checkpoints.
-const PIECES: &str = "pieces";
+/// The folder of the files, within that of the checkpoints.
+const PIECES: &str = "files";
 /// The ending of files that are not whole yet.
 const UNFINISHED: &str = "tmp";
 
@@ -87,18 +87,18 @@ impl Store {
         Ok(store)
     }
 
-    /// A manifest, if it and all its pieces are whole. Those of another run are not looked at.
+    /// A manifest, if it and all its files are whole. Those of another run are not looked at.
     fn load(&self, path: &Path) -> Result<Manifest, String> {
         let text = fs::read(path).map_err(|error| error.to_string())?;
         let manifest = Manifest::parse(&text).map_err(|error| error.to_string())?;
         let mut seen = HashSet::new();
-        for piece in manifest.pieces().filter(|piece| manifest.run == self.run && seen.insert(&piece.file)) {
+        for piece in manifest.files().filter(|piece| manifest.run == self.run && seen.insert(&piece.file)) {
             self.read_tiles(piece, |_| ()).map_err(|damage| damage.to_string())?;
         }
         Ok(manifest)
     }
 
-    fn read_tiles(&self, piece: &Piece, take: impl FnMut(&[u8])) -> Result<(), Damage> {
+    fn read_tiles(&self, piece: &CheckpointFile, take: impl FnMut(&[u8])) -> Result<(), Damage> {
         let unreadable = |source| Damage::Unreadable { file: piece.file.clone(), source };
         let file = File::open(self.piece_path(&piece.file)).map_err(unreadable)?;
         let length = file.metadata().map_err(unreadable)?.len();
@@ -111,14 +111,14 @@ impl Store {
     }
 
     /// The bytes of a piece.
-    pub(super) fn read(&self, piece: &Piece) -> Result<Vec<u8>, CheckpointError> {
+    pub(super) fn read(&self, piece: &CheckpointFile) -> Result<Vec<u8>, CheckpointError> {
         let mut bytes = Vec::new();
         self.read_tiles(piece, |tile| bytes.extend_from_slice(tile)).map_err(|_| self.lost(&piece.file))?;
         Ok(bytes)
     }
 
     /// The numbers of a panel, row after row.
-    pub(super) fn read_panel(&self, piece: &Piece) -> Result<Vec<f32>, CheckpointError> {
+    pub(super) fn read_panel(&self, piece: &CheckpointFile) -> Result<Vec<f32>, CheckpointError> {
         let mut numbers = Vec::new();
         let take = |tile: &[u8]| numbers.extend(tile.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)));
         self.read_tiles(piece, take).map_err(|_| self.lost(&piece.file))?;
@@ -141,13 +141,13 @@ impl Store {
         name: &str,
         (rows, row_bytes): (usize, usize),
         tile_rows: usize,
-        fill: impl Fn(&mut PieceWriter<&File>) -> io::Result<()>,
-    ) -> Result<Piece, CheckpointError> {
+        fill: impl Fn(&mut CheckpointFileWriter<&File>) -> io::Result<()>,
+    ) -> Result<CheckpointFile, CheckpointError> {
         let path = self.piece_path(name);
         let write = || {
             let mut written = None;
             put(&path, |file| {
-                let mut writer = PieceWriter::new(file, name, rows, row_bytes, tile_rows);
+                let mut writer = CheckpointFileWriter::new(file, name, rows, row_bytes, tile_rows);
                 fill(&mut writer)?;
                 written = Some(writer.finish()?.0);
                 Ok(())
@@ -189,11 +189,11 @@ impl Store {
         Ok(())
     }
 
-    /// Gives a checkpoint up that could not be written: its pieces would only take room that is missing.
+    /// Gives a checkpoint up that could not be written: its files would only take room that is missing.
     pub(super) fn give_up(&mut self) {
-        let pieces: HashSet<String> =
-            self.kept.iter().flat_map(Manifest::pieces).map(|piece| piece.file.clone()).collect();
-        for name in std::mem::take(&mut self.pending).difference(&pieces) {
+        let files: HashSet<String> =
+            self.kept.iter().flat_map(Manifest::files).map(|piece| piece.file.clone()).collect();
+        for name in std::mem::take(&mut self.pending).difference(&files) {
             let _ = fs::remove_file(self.piece_path(name));
         }
     }
@@ -244,10 +244,10 @@ impl Store {
         {
             let _ = fs::remove_file(self.manifest_path(number));
         }
-        let pieces = self.kept.iter().flat_map(Manifest::pieces).map(|piece| piece.file.as_str());
-        let pieces: HashSet<&str> = pieces.chain(self.pending.iter().map(String::as_str)).collect();
+        let files = self.kept.iter().flat_map(Manifest::files).map(|piece| piece.file.as_str());
+        let files: HashSet<&str> = files.chain(self.pending.iter().map(String::as_str)).collect();
         for name in names_in(&self.folder.join(PIECES)).unwrap_or_default() {
-            if !pieces.contains(name.as_str()) {
+            if !files.contains(name.as_str()) {
                 let _ = fs::remove_file(self.piece_path(&name));
             }
         }
@@ -342,8 +342,13 @@ mod tests {
                 false => writer.push(&[7; 8]),
             })
         };
-        let record =
-            |numbers: Piece| Record { work: 0, label: String::new(), is_finished: false, numbers, panels: Vec::new() };
+        let record = |numbers: CheckpointFile| Record {
+            work: 0,
+            label: String::new(),
+            is_finished: false,
+            numbers,
+            panels: Vec::new(),
+        };
         for number in 1..=2 {
             let piece = write(&mut store, &format!("0-numbers-{number}"), &|| false).unwrap();
             store.commit(record(piece)).unwrap();

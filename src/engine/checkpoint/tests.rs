@@ -71,7 +71,7 @@ fn work(watch: Monitor<Progress>, cluster: Cluster) -> Result<Found, EngineError
     })
 }
 
-fn keeper(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<Vec<Notice>>>) -> Arc<CheckpointWriter> {
+fn writer(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<Vec<Notice>>>) -> Arc<CheckpointWriter> {
     kept(folder, Every::Time(Duration::from_secs(1000)), resume, interrupt, said)
 }
 
@@ -106,27 +106,27 @@ fn work_that_is_interrupted_at_every_step_finds_the_same() {
     let mut clusters = clusters().cycle();
     for attempt in 0..STEPS - 1 {
         let interrupt = Interrupt::default();
-        let keeper = keeper(folder.path(), true, &interrupt, &said);
+        let writer = writer(folder.path(), true, &interrupt, &said);
         let asked = interrupt.clone();
         // Asked to end in its first step, it does so before the second.
         let progress: Arc<Progress> = Arc::new(move |step| {
             assert_eq!(step, attempt);
             assert!(asked.ask(), "the work will look");
         });
-        let error = work(keeper.watch(progress), clusters.next().unwrap()).unwrap_err();
+        let error = work(writer.watch(progress), clusters.next().unwrap()).unwrap_err();
         assert_eq!(error, EngineError::Interrupted);
         assert!(interrupt.is_met());
     }
     assert!(said.lock().unwrap().iter().skip(1).all(|notice| matches!(notice, Notice::Resumed { .. })));
     // In its last step it goes on to its end, and what it found is kept.
     let interrupt = Interrupt::default();
-    let last = keeper(folder.path(), true, &interrupt, &said);
+    let last = writer(folder.path(), true, &interrupt, &said);
     let error = work(last.watch(asking(&interrupt)), clusters.next().unwrap()).unwrap_err();
     assert_eq!(error, EngineError::Interrupted);
     for cluster in clusters.take(6) {
-        let keeper = keeper(folder.path(), true, &Interrupt::default(), &said);
+        let writer = writer(folder.path(), true, &Interrupt::default(), &said);
         let unasked = |_| panic!("what was found is read");
-        assert_eq!(work(keeper.watch(Arc::new(unasked)), cluster).unwrap(), expected, "{cluster:?}");
+        assert_eq!(work(writer.watch(Arc::new(unasked)), cluster).unwrap(), expected, "{cluster:?}");
     }
     last.finish();
     assert!(!is_there(folder.path()) && !folder.path().exists(), "nothing is left");
@@ -143,8 +143,8 @@ fn checkpoints_come_after_so_many_iterations() {
             let seen: Arc<Mutex<Vec<u64>>> = Arc::default();
             let (path, log) = (folder.path().to_owned(), seen.clone());
             let progress: Arc<Progress> = Arc::new(move |_| log.lock().unwrap().push(newest(&path)));
-            let keeper = kept(folder.path(), every, false, &Interrupt::default(), &Arc::default());
-            work(keeper.watch(progress), cluster).unwrap();
+            let writer = kept(folder.path(), every, false, &Interrupt::default(), &Arc::default());
+            work(writer.watch(progress), cluster).unwrap();
             assert_eq!(seen.lock().unwrap()[1..], expected, "every {iterations}, {cluster:?}");
         }
     }
@@ -160,9 +160,9 @@ fn newest(folder: &Path) -> u64 {
 fn what_was_kept_of_other_work_is_not_taken() {
     let folder = tempfile::tempdir().unwrap();
     let (said, interrupt) = (Arc::default(), Interrupt::default());
-    let first = keeper(folder.path(), false, &interrupt, &said);
+    let first = writer(folder.path(), false, &interrupt, &said);
     work(first.watch(asking(&interrupt)), Cluster::threads(2)).unwrap_err();
-    let second = keeper(folder.path(), true, &Interrupt::default(), &said);
+    let second = writer(folder.path(), true, &Interrupt::default(), &said);
     let watch: Monitor<Progress> = second.watch(Arc::new(|_| ()));
     let resumed = run(Cluster::threads(2), Vec::new(), move |session| {
         CheckpointLog::new(&watch, "something else").resume::<(usize, f64)>(session)

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::facts::ClusterAgreement;
+use super::agreement::ClusterAgreement;
 use super::handshake::{Timed, call};
 use super::hello::{Hello, Role};
 use super::link::Link;
@@ -20,7 +20,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_
 const CALL: Duration = Duration::from_secs(5);
 
 /// Why there is no connection to a process.
-enum Unmet {
+enum ConnectFailure {
     /// It cannot be reached, or did not come.
     Missing(String),
     Differs(MeshError),
@@ -34,7 +34,7 @@ impl Mesh {
         self.with_all(|process| {
             let (link, theirs) = self.meet(process, CONTROL, facts, Some(deadline))?;
             self.memory.fetch_min(theirs.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
-            self.watch(process, link).map_err(|error| Unmet::Missing(error.to_string()))
+            self.watch(process, link).map_err(|error| ConnectFailure::Missing(error.to_string()))
         })?;
         Ok(())
     }
@@ -49,9 +49,12 @@ impl Mesh {
     }
 
     /// Does something with every other process, with all at once, so that one that is missing holds up no other.
-    fn with_all<T: Send>(&self, act: impl Fn(usize) -> Result<T, Unmet> + Sync) -> Result<Vec<Option<T>>, MeshError> {
+    fn with_all<T: Send>(
+        &self,
+        act: impl Fn(usize) -> Result<T, ConnectFailure> + Sync,
+    ) -> Result<Vec<Option<T>>, MeshError> {
         let act = &act;
-        let outcomes: Vec<Option<Result<T, Unmet>>> = thread::scope(|scope| {
+        let outcomes: Vec<Option<Result<T, ConnectFailure>>> = thread::scope(|scope| {
             let others = (0..self.processes())
                 .map(|process| (process != self.process()).then(|| scope.spawn(move || act(process))));
             let others: Vec<_> = others.collect();
@@ -61,8 +64,8 @@ impl Mesh {
         for (process, outcome) in outcomes.into_iter().enumerate() {
             match outcome.transpose() {
                 Ok(outcome) => done.push(outcome),
-                Err(Unmet::Differs(error)) => return Err(error),
-                Err(Unmet::Missing(reason)) => missing.push(format!("{}: {reason}", self.name(process))),
+                Err(ConnectFailure::Differs(error)) => return Err(error),
+                Err(ConnectFailure::Missing(reason)) => missing.push(format!("{}: {reason}", self.name(process))),
             }
         }
         match missing.is_empty() {
@@ -79,7 +82,7 @@ impl Mesh {
         generation: u64,
         facts: &ClusterAgreement,
         deadline: Option<Instant>,
-    ) -> Result<(Link, ClusterAgreement), Unmet> {
+    ) -> Result<(Link, ClusterAgreement), ConnectFailure> {
         let calling_ends = Instant::now() + self.settings.connect_timeout;
         let mut pause = PAUSES.0;
         let mut refusal = None;
@@ -95,7 +98,12 @@ impl Mesh {
                     None => return Ok((link, theirs)),
                     Some(found) => {
                         let (what, here, there) = (found.what, found.here, found.there);
-                        return Err(Unmet::Differs(MeshError::Differs { what, here, there, peer: self.name(process) }));
+                        return Err(ConnectFailure::Differs(MeshError::Differs {
+                            what,
+                            here,
+                            there,
+                            peer: self.name(process),
+                        }));
                     }
                 },
                 Err(error) => {
@@ -109,12 +117,12 @@ impl Mesh {
             };
             let ends = deadline.or(is_caller.then_some(calling_ends));
             if ends.is_some_and(|ends| ends < Instant::now()) {
-                return Err(Unmet::Missing(reason));
+                return Err(ConnectFailure::Missing(reason));
             }
             if self.peers[process].has_left.load(Ordering::Acquire) {
-                return Err(Unmet::Missing("it has finished while this process has not".to_owned()));
+                return Err(ConnectFailure::Missing("it has finished while this process has not".to_owned()));
             }
-            // At the own door waiting is done already.
+            // At the own listener waiting is done already.
             if is_caller {
                 thread::sleep(pause);
                 pause = (2 * pause).min(PAUSES.1);
@@ -122,7 +130,7 @@ impl Mesh {
         }
     }
 
-    /// Calls a process at its door.
+    /// Calls a process at its listener.
     fn call(&self, process: usize, generation: u64) -> io::Result<Link> {
         let deadline = Instant::now() + CALL;
         let stream = dial(&self.settings.addresses[process])?;
@@ -132,10 +140,10 @@ impl Mesh {
         Ok(link)
     }
 
-    /// Waits at this process's own door.
+    /// Waits at this process's own listener.
     fn receive(&self, process: usize, generation: u64) -> io::Result<Link> {
-        self.door.wait_for(generation, process, PAUSES.1).ok_or_else(|| {
-            io::Error::other(match self.door.refusal() {
+        self.listener.wait_for(generation, process, PAUSES.1).ok_or_else(|| {
+            io::Error::other(match self.listener.refusal() {
                 None => "it did not call".to_owned(),
                 Some(reason) => format!("it did not call, but: {reason}"),
             })

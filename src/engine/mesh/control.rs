@@ -69,7 +69,7 @@ impl Message {
 
 /// How a peer ended, as its control connection tells.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Farewell {
+pub(super) enum PeerEnd {
     Goodbye,
     Blame(String),
     /// It ended without a word, or is as good as dead.
@@ -78,11 +78,11 @@ pub(super) enum Farewell {
 
 /// Listens until a peer ends. Longer silence than `patience` is an end, too; it is judged only when there is nothing left
 /// to read, so that a process that was held up itself first hears what was said meanwhile.
-pub(super) fn listen(mut link: &Link, patience: Duration) -> Farewell {
+pub(super) fn listen(mut link: &Link, patience: Duration) -> PeerEnd {
     if let Err(error) = link.socket().set_read_timeout(Some(BEAT)) {
-        return Farewell::Lost(error.to_string());
+        return PeerEnd::Lost(error.to_string());
     }
-    let gone = || Farewell::Lost("it ended without a farewell".to_owned());
+    let gone = || PeerEnd::Lost("it ended without a farewell".to_owned());
     let mut heard = Instant::now();
     let mut unread = Vec::new();
     let mut buffer = [0; MOST_TEXT];
@@ -95,7 +95,7 @@ pub(super) fn listen(mut link: &Link, patience: Duration) -> Farewell {
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 if heard.elapsed() > patience {
-                    return Farewell::Lost(format!("nothing was heard of it for {:.0} s", patience.as_secs_f64()));
+                    return PeerEnd::Lost(format!("nothing was heard of it for {:.0} s", patience.as_secs_f64()));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -103,15 +103,15 @@ pub(super) fn listen(mut link: &Link, patience: Duration) -> Farewell {
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof) => {
                 return gone();
             }
-            Err(error) => return Farewell::Lost(error.to_string()),
+            Err(error) => return PeerEnd::Lost(error.to_string()),
         }
         loop {
             match Message::take(&mut unread) {
                 Ok(None) => break,
                 Ok(Some(Message::Beat)) => {}
-                Ok(Some(Message::Goodbye)) => return Farewell::Goodbye,
-                Ok(Some(Message::Blame(text))) => return Farewell::Blame(text),
-                Err(error) => return Farewell::Lost(error.to_string()),
+                Ok(Some(Message::Goodbye)) => return PeerEnd::Goodbye,
+                Ok(Some(Message::Blame(text))) => return PeerEnd::Blame(text),
+                Err(error) => return PeerEnd::Lost(error.to_string()),
             }
         }
     }
@@ -130,9 +130,9 @@ mod tests {
         // The last sign for which there is room would be cut in two.
         let too_long = Message::Blame("„".repeat(MOST_TEXT));
         for (message, farewell) in [
-            (&Message::Goodbye, Farewell::Goodbye),
-            (&blame, Farewell::Blame("„so“".to_owned())),
-            (&too_long, Farewell::Blame("„".repeat(MOST_TEXT / "„".len()))),
+            (&Message::Goodbye, PeerEnd::Goodbye),
+            (&blame, PeerEnd::Blame("„so“".to_owned())),
+            (&too_long, PeerEnd::Blame("„".repeat(MOST_TEXT / "„".len()))),
         ] {
             let (speaker, listener) = pair();
             Message::Beat.send(&speaker).unwrap();
@@ -147,11 +147,11 @@ mod tests {
         let (speaker, listener) = pair();
         Message::Beat.send(&speaker).unwrap();
         drop(speaker);
-        assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
+        assert!(matches!(listen(&listener, Duration::from_secs(60)), PeerEnd::Lost(_)));
         for nonsense in [&[9; 100][..], &[kind::GOODBYE, 1, 0, b'x'], &[kind::BLAME, 1, 0, 0xff]] {
             let (speaker, listener) = pair();
             (&speaker).write_all(nonsense).unwrap();
-            assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
+            assert!(matches!(listen(&listener, Duration::from_secs(60)), PeerEnd::Lost(_)));
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
             Message::Beat.send(&speaker).unwrap();
         }
         assert!(!listening.is_finished(), "it was heard of");
-        let Farewell::Lost(reason) = listening.join().unwrap() else { unreachable!("nobody took leave") };
+        let PeerEnd::Lost(reason) = listening.join().unwrap() else { unreachable!("nobody took leave") };
         assert!(reason.contains("nothing was heard"), "{reason}");
     }
 }

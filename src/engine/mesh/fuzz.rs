@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
+use super::agreement::ClusterAgreement;
 use super::control::Message;
-use super::facts::ClusterAgreement;
 use super::handshake::{answer, call};
 use super::hello::{Hello, Hellos, PROOF_BYTES, PROTOCOL, Role, Secret};
 use crate::engine::fuzz::{Draw, ROOM, Target};

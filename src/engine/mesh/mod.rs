@@ -3,27 +3,27 @@
 //! Every process runs the same program on the same data, makes the same calls of [`run`](super::run) in the same order and
 //! gets the same answers. Between each two of them is a *control connection*, on which both say that they are alive, that
 //! they are done, or why the run must end; and for each `run` a *data connection*, which is handed to timely. The process of
-//! the higher number calls, the other answers at its door. Both prove that they know the secret (see `handshake`)
+//! the higher number calls, the other answers at its listener. Both prove that they know the secret (see `handshake`)
 //! before anything else is read, and then compare [`ClusterAgreement`]: what they must have in common to compute the same. With
 //! [`Tls`] all of that happens inside TLS.
 //!
 //! A process that loses another ends: it tells the others why, and then the user. That cannot be left to whoever called
 //! `run`, which waits for blocks that never come; so [`Mesh::join`] is given what ends the process.
 
+mod agreement;
 mod connect;
 mod control;
-mod door;
 mod error;
-mod facts;
+mod exit;
 pub(super) mod fuzz;
 mod handshake;
 mod hello;
+pub(super) mod last_step;
 mod link;
+mod listener;
 mod network;
 mod secured;
-pub(super) mod step;
 mod tls;
-mod verdict;
 
 use std::net::{SocketAddr, TcpListener};
 use std::panic;
@@ -32,14 +32,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use control::{BEAT, Farewell, Message, listen};
-use door::Door;
+pub use agreement::ClusterAgreement;
+use control::{BEAT, Message, PeerEnd, listen};
 pub use error::MeshError;
-pub use facts::ClusterAgreement;
+use exit::ExitDecision;
 pub use hello::Secret;
 use link::Link;
+use listener::Listener;
 pub use tls::{Tls, TlsError};
-use verdict::Verdict;
 
 /// How long a process that another one blames for its end may take to find an error of its own: what stops one often
 /// stops all, and each tells it best itself.
@@ -69,7 +69,7 @@ pub struct Settings {
 /// The other processes, as this one sees them.
 pub struct Mesh {
     settings: Settings,
-    door: Arc<Door>,
+    listener: Arc<Listener>,
     /// By process; this one's own place is unused.
     peers: Vec<Peer>,
     /// What must be the same everywhere from the next run on.
@@ -79,7 +79,7 @@ pub struct Mesh {
     sent: AtomicU64,
     /// The least that any process may hold; the largest number where none has a limit.
     memory: AtomicU64,
-    verdict: Verdict,
+    exit: ExitDecision,
     ending: fn(&MeshError) -> !,
 }
 
@@ -122,15 +122,15 @@ impl Mesh {
         })?;
         let unprepared = |error: std::io::Error| MeshError::Unprepared(error.to_string());
         let (secret, tls) = (settings.secret.clone(), settings.tls.clone());
-        let door = Door::open(listener, process, processes, secret, tls).map_err(unprepared)?;
+        let listener = Listener::open(listener, process, processes, secret, tls).map_err(unprepared)?;
         let mesh: &'static Self = Box::leak(Box::new(Self {
-            door,
+            listener,
             peers: (0..processes).map(|_| Peer::default()).collect(),
             facts: Mutex::default(),
             runs: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             memory: AtomicU64::new(u64::MAX),
-            verdict: Verdict::new(),
+            exit: ExitDecision::new(),
             ending,
             settings,
         }));
@@ -173,21 +173,21 @@ impl Mesh {
 
     /// Takes leave of the others: this process needs them no more.
     pub fn leave(&self) {
-        if self.verdict.leave() {
+        if self.exit.leave() {
             self.tell(&Message::Goodbye);
         }
     }
 
     /// Ends the others, because this process has met an error, which it is about to tell the user.
     pub fn fail(&self, reason: &str) {
-        if self.verdict.leave() {
+        if self.exit.leave() {
             self.tell(&Message::Blame(reason.to_owned()));
         }
     }
 
     /// Ends this process and the others.
     fn end(&self, error: &MeshError) -> ! {
-        self.verdict.end();
+        self.exit.end();
         self.tell(&Message::Blame(error.told()));
         (self.ending)(error)
     }
@@ -220,13 +220,13 @@ impl Mesh {
         let heard = link.try_clone()?;
         *self.peers[process].control.lock().unwrap_or_else(PoisonError::into_inner) = Some(link);
         let watching = move || match listen(&heard, self.settings.peer_timeout) {
-            Farewell::Goodbye => self.peers[process].has_left.store(true, Ordering::Release),
-            Farewell::Blame(reason) => {
-                self.verdict.wait(GRACE);
-                self.end(&MeshError::Blamed { peer: self.name(process), reason, step: step::last() })
+            PeerEnd::Goodbye => self.peers[process].has_left.store(true, Ordering::Release),
+            PeerEnd::Blame(reason) => {
+                self.exit.wait(GRACE);
+                self.end(&MeshError::Blamed { peer: self.name(process), reason, step: last_step::last() })
             }
-            Farewell::Lost(reason) => {
-                self.end(&MeshError::Lost { peer: self.name(process), reason, step: step::last() })
+            PeerEnd::Lost(reason) => {
+                self.end(&MeshError::Lost { peer: self.name(process), reason, step: last_step::last() })
             }
         };
         thread::Builder::new().name(format!("mesh:watch-{process}")).spawn(watching).map(drop)
@@ -239,9 +239,9 @@ impl Mesh {
         panic::set_hook(Box::new(move |info| {
             let thread = thread::current();
             let Some(process) = thread.name().and_then(peer_of_thread) else { return previous(info) };
-            self.verdict.wait(self.settings.peer_timeout + GRACE);
+            self.exit.wait(self.settings.peer_timeout + GRACE);
             let reason = info.payload_as_str().unwrap_or("its data connection broke").to_owned();
-            self.end(&MeshError::Lost { peer: self.name(process), reason, step: step::last() });
+            self.end(&MeshError::Lost { peer: self.name(process), reason, step: last_step::last() });
         }));
     }
 }

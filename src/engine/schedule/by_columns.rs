@@ -22,9 +22,9 @@ use super::interpreter::{Backend, Interpreter};
 use crate::engine::collective::{all_gather, exchange_columns, root_of};
 use crate::engine::error::EngineError;
 use crate::engine::flow::{Flow, flow};
+use crate::engine::message::{Block, GatheredPanel, Payload};
 use crate::engine::operands::PermutedMatrix;
 use crate::engine::operator::local;
-use crate::engine::parcel::{Block, Payload, Whole};
 use crate::engine::shard::Shard;
 use crate::engine::step::Context;
 use crate::engine::trace;
@@ -114,7 +114,7 @@ impl Prepared {
     }
 
     /// Some columns of a panel, with rows permuted as the program wants them.
-    fn columns_of(&self, whole: &Whole, columns: Range<usize>) -> Result<Shard, EngineError> {
+    fn columns_of(&self, whole: &GatheredPanel, columns: Range<usize>) -> Result<Shard, EngineError> {
         let from = stride(whole.cols);
         let (cols, width) = (columns.len(), stride(columns.len()));
         self.context.shard(whole.total_rows, cols, |_, out| {
@@ -148,7 +148,7 @@ impl Backend for Columns<'_> {
     fn gather(&mut self, _: Value, own: &Payload) -> Payload {
         let Payload::Shard(shard) = own else { unreachable!("what is gathered is a panel") };
         let blocks = vec![Block::of_shard(shard, shard.rows())];
-        Payload::Whole(Arc::new(Whole { total_rows: shard.total_rows(), cols: shard.cols(), blocks }))
+        Payload::Gathered(Arc::new(GatheredPanel { total_rows: shard.total_rows(), cols: shard.cols(), blocks }))
     }
 
     fn compute(&mut self, position: usize, inputs: Vec<Payload>) -> Result<Payload, EngineError> {
@@ -175,7 +175,11 @@ pub(in crate::engine) fn run_columns(programs: &[Rc<ColumnSchedule>], columns: S
 
 /// The product with some columns of a panel. Rows are permuted where one permutation serves all
 /// programs.
-fn run_some(programs: &[Rc<ColumnSchedule>], whole: &Whole, columns: Range<usize>) -> Result<Shard, EngineError> {
+fn run_some(
+    programs: &[Rc<ColumnSchedule>],
+    whole: &GatheredPanel,
+    columns: Range<usize>,
+) -> Result<Shard, EngineError> {
     let permuted: Option<Vec<&Prepared>> = programs.iter().map(|program| program.permuted(columns.len())).collect();
     let matrix = |prepared: &Prepared| prepared.matrix().map(Rc::as_ptr);
     let is_one = |permuted: &Vec<&Prepared>| permuted.windows(2).all(|pair| matrix(pair[0]) == matrix(pair[1]));
@@ -194,10 +198,10 @@ pub(in crate::engine) fn columns_flow(
 ) -> Flow {
     flow(worker, "columns", |scope: Scope<'_, u64>, input| {
         let (own, workers) = (scope.index(), scope.peers());
-        let whole = all_gather(scope, "columns", &input, context.travel, &context.pool);
+        let whole = all_gather(scope, "columns", &input, context.transfer, &context.pool);
         let pool = context.pool.clone();
         let made = local(scope, &format!("programs {numbers:?} by columns"), &[whole], move |payloads| {
-            let Payload::Whole(whole) = &payloads[0] else { unreachable!("a panel was gathered") };
+            let Payload::Gathered(whole) = &payloads[0] else { unreachable!("a panel was gathered") };
             let columns = columns_of(own, workers, whole.cols);
             let first = columns.start;
             let shard = run_some(&programs, whole, columns)?;

@@ -12,9 +12,9 @@ use super::interpreter::{Backend, Interpreter};
 use crate::engine::collective::{all_gather, all_reduce};
 use crate::engine::error::EngineError;
 use crate::engine::flow::{Flow, flow};
-use crate::engine::needs::Needs;
+use crate::engine::gather_needed::gather_needed;
 use crate::engine::operator::{Link, local};
-use crate::engine::selective::gather_needed;
+use crate::engine::row_exchange::RowExchange;
 use crate::engine::step::Context;
 use crate::plan::{Program, Value};
 
@@ -24,7 +24,7 @@ pub(in crate::engine) fn program_flow(
     worker: &mut Worker,
     number: usize,
     program: &Arc<Program>,
-    needs: BTreeMap<Value, Rc<Needs>>,
+    needs: BTreeMap<Value, Rc<RowExchange>>,
     context: &Rc<Context>,
 ) -> Flow {
     let interpreter = Rc::new(Interpreter::new(program.clone()));
@@ -39,7 +39,7 @@ struct Rows<'scope> {
     scope: Scope<'scope, u64>,
     number: usize,
     interpreter: Rc<Interpreter>,
-    needs: BTreeMap<Value, Rc<Needs>>,
+    needs: BTreeMap<Value, Rc<RowExchange>>,
     context: Rc<Context>,
 }
 
@@ -47,10 +47,10 @@ impl<'scope> Backend for Rows<'scope> {
     type Value = Link<'scope>;
 
     fn gather(&mut self, value: Value, own: &Link<'scope>) -> Link<'scope> {
-        let (name, travel, pool) = (value.to_string(), self.context.travel, &self.context.pool);
+        let (name, transfer, pool) = (value.to_string(), self.context.transfer, &self.context.pool);
         match self.needs.get(&value) {
-            Some(needs) => gather_needed(self.scope, &name, own, needs, travel, pool),
-            None => all_gather(self.scope, &name, own, travel, pool),
+            Some(needs) => gather_needed(self.scope, &name, own, needs, transfer, pool),
+            None => all_gather(self.scope, &name, own, transfer, pool),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::error::EngineError;
-use crate::engine::parcel::Payload;
+use crate::engine::message::Payload;
 use crate::engine::step::{Access, Context, compute, reads};
 use crate::kernel::elementwise::all_finite;
 use crate::plan::{Program, Value};
@@ -58,8 +58,8 @@ impl Interpreter {
         for (position, (step, StepUse { reads, dead, .. })) in self.program.steps().iter().zip(&self.steps).enumerate()
         {
             let input = |&(value, access): &(Value, Access)| match access {
-                Access::Local | Access::Reduced => own[&value].clone(),
-                Access::Whole => gathered.entry(value).or_insert_with(|| backend.gather(value, &own[&value])).clone(),
+                Access::OwnRows | Access::Reduced => own[&value].clone(),
+                Access::AllRows => gathered.entry(value).or_insert_with(|| backend.gather(value, &own[&value])).clone(),
             };
             let inputs = reads.iter().map(input).collect();
             let (value, made) = (Value(position + 1), backend.compute(position, inputs)?);

@@ -1,4 +1,4 @@
-//! Whole answers, for those who need no session of their own.
+//! GatheredPanel answers, for those who need no session of their own.
 
 use std::collections::HashMap;
 use std::sync::Arc;

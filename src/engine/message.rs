@@ -1,4 +1,4 @@
-//! What travels between operators: one parcel, one thing.
+//! What travels between operators: one message, one thing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use crate::kernel::spmm::Segments;
 
 /// A timely container that holds one [`Payload`].
 #[derive(Clone, Default)]
-pub(super) struct Parcel {
+pub(super) struct Message {
     /// What progress tracking counts it as: one, or, on its way to every worker, one for each of them.
     pub(super) weight: i64,
     /// The worker that it goes to, where it goes to one alone.
     pub(super) to: usize,
     /// The worker that sends it.
     pub(super) sender: usize,
-    /// How many parcels the sender sends in this epoch to whoever gets this one.
+    /// How many messages the sender sends in this epoch to whoever gets this one.
     pub(super) of: usize,
     pub(super) payload: Payload,
 }
 
-impl Parcel {
-    /// A parcel for the next operator of the same worker.
+impl Message {
+    /// A message for the next operator of the same worker.
     pub(super) fn local(payload: Payload) -> Self {
         Self { weight: 1, to: 0, sender: 0, of: 1, payload }
     }
 }
 
-impl Accountable for Parcel {
+impl Accountable for Message {
     fn record_count(&self) -> i64 {
         self.weight
     }
 }
 
-/// What a parcel holds.
+/// What a message holds.
 #[derive(Clone, Default)]
 pub(super) enum Payload {
     #[default]
@@ -54,7 +54,7 @@ pub(super) enum Payload {
     /// The rows of some workers of other processes, as far as this process needs them.
     Shards(Vec<Shard>),
     /// All the rows of a panel.
-    Whole(Arc<Whole>),
+    Gathered(Arc<GatheredPanel>),
     /// Sums over some tiles, on their way to everybody.
     Partial(Arc<Partial>),
     /// Sums over all tiles: the same everywhere.
@@ -120,14 +120,14 @@ impl Block {
 }
 
 /// All the rows of a panel, in blocks.
-pub(super) struct Whole {
+pub(super) struct GatheredPanel {
     pub(super) total_rows: usize,
     pub(super) cols: usize,
     /// In order of their rows, without gaps.
     pub(super) blocks: Vec<Block>,
 }
 
-impl Whole {
+impl GatheredPanel {
     /// The rows for the kernels.
     pub(super) fn rows(&self) -> Segments<'_> {
         let parts = self.blocks.iter().filter(|block| block.rows > 0);

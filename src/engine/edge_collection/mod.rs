@@ -6,7 +6,7 @@
 //! says twice. From the arrangement's own changes follow, in the same dataflow, those of the number of edges of each node. What
 //! a batch changed does not depend on the number of workers.
 
-mod state;
+mod arrangement;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -14,11 +14,11 @@ use std::sync::{Arc, mpsc};
 use timely::WorkerConfig;
 use timely::communication::{Config as Communication, WorkerGuards};
 
-use super::agreement::catch;
 use super::error::EngineError;
+use super::stop::catch;
 use crate::graph::Sparse;
 use crate::graph::evolve::{Changes, EdgeChange, NodeChange};
-use state::{State, Weight};
+use arrangement::{Weight, WorkerEdges};
 
 /// Edges that are kept, and changed batch by batch.
 ///
@@ -83,7 +83,7 @@ impl EdgeCollection {
             let base = base.lock().ok().and_then(|mut base| base.pop());
             let (Some(batches), Some(base)) = (batches, base) else { return };
             let ended = catch(index, "the ledger of edges", || {
-                let mut state = State::new(worker, is_directed);
+                let mut state = WorkerEdges::new(worker, is_directed);
                 // Whoever asked is gone if an answer does not reach him.
                 let tell = |changes, size| answer.send(Ok(Answer { changes, size })).is_ok();
                 state.load(worker, &base);

@@ -19,12 +19,12 @@ enum State {
 }
 
 #[derive(Debug)]
-pub(super) struct Verdict {
+pub(super) struct ExitDecision {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl Verdict {
+impl ExitDecision {
     pub(super) fn new() -> Self {
         Self { state: Mutex::new(State::Open), changed: Condvar::new() }
     }
@@ -77,14 +77,14 @@ mod tests {
 
     #[test]
     fn the_first_word_is_the_last() {
-        let verdict = Verdict::new();
-        assert!(verdict.leave());
-        assert!(!verdict.leave(), "once is enough");
-        verdict.wait(Duration::from_secs(60));
+        let exit = ExitDecision::new();
+        assert!(exit.leave());
+        assert!(!exit.leave(), "once is enough");
+        exit.wait(Duration::from_secs(60));
     }
 
     #[test]
     fn waiting_for_a_decision_has_an_end() {
-        Verdict::new().wait(Duration::from_millis(10));
+        ExitDecision::new().wait(Duration::from_millis(10));
     }
 }

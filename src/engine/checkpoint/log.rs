@@ -6,13 +6,13 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::file::CheckpointFile;
 use super::manifest::Record;
+use super::monitor::{Monitor, Work};
 use super::notice::CheckpointError;
-use super::piece::Piece;
 use super::store::Store;
-use super::watch::{Monitor, Work};
 use crate::engine::leader::decode;
-use crate::engine::parcel::Whole;
+use crate::engine::message::GatheredPanel;
 use crate::engine::{EngineError, Session, Shard};
 use crate::graph::Tiling;
 
@@ -35,7 +35,7 @@ pub struct State<'a, N> {
 }
 
 /// What was found of a piece of work, on every worker.
-pub(super) struct Found<N> {
+pub(super) struct StoredState<N> {
     pub(super) numbers: N,
     pub(super) names: Vec<String>,
     pub(super) panels: Vec<Shard>,
@@ -46,7 +46,7 @@ impl CheckpointLog {
     pub fn new<P: ?Sized>(watch: &Monitor<P>, label: impl Into<String>) -> Self {
         let work = watch.work().cloned();
         if let Some(work) = &work {
-            work.keeper.interrupt().hold();
+            work.writer.interrupt().hold();
         }
         Self { work, label: label.into(), has_begun: false, written: HashSet::new() }
     }
@@ -56,8 +56,10 @@ impl CheckpointLog {
         &mut self,
         session: &mut Session<'_>,
     ) -> Result<Option<(N, Vec<Shard>)>, EngineError> {
-        let Some(work) = self.work.as_ref().filter(|work| work.keeper.is_resuming()) else { return Ok(None) };
-        let Some(Found { numbers, names, panels }) = find(work, session, &self.label, false)? else { return Ok(None) };
+        let Some(work) = self.work.as_ref().filter(|work| work.writer.is_resuming()) else { return Ok(None) };
+        let Some(StoredState { numbers, names, panels }) = find(work, session, &self.label, false)? else {
+            return Ok(None);
+        };
         self.written = names.into_iter().collect();
         Ok(Some((numbers, panels)))
     }
@@ -70,18 +72,18 @@ impl CheckpointLog {
         state: impl FnOnce() -> State<'a, N>,
     ) -> Result<(), EngineError> {
         let Some(work) = self.work.clone() else { return Ok(()) };
-        let keeper = &work.keeper;
+        let writer = &work.writer;
         let is_first = session.worker() == 0;
         if std::mem::replace(&mut self.has_begun, true) && is_first {
-            keeper.count();
+            writer.count();
         }
         // The first worker has the clock; every process may be asked to end.
-        let own = [is_first && keeper.is_due(), keeper.interrupt().is_asked()];
+        let own = [is_first && writer.is_due(), writer.interrupt().is_asked()];
         let [is_due, is_interrupted] = session.any(own)?;
-        if keeper.is_writing() && (is_due || is_interrupted) {
+        if writer.is_writing() && (is_due || is_interrupted) {
             match self.write(session, state())? {
                 Err(error) if is_interrupted => return Err(error),
-                Err(error) if is_first => keeper.warn(&error),
+                Err(error) if is_first => writer.warn(&error),
                 _ => {}
             }
         }
@@ -96,24 +98,24 @@ impl CheckpointLog {
     ) -> Result<Result<(), EngineError>, EngineError> {
         let Some(work) = &self.work else { return Ok(Ok(())) };
         let (start, is_first) = (Instant::now(), session.worker() == 0);
-        let mut pieces = Ok(Vec::with_capacity(panels.len()));
+        let mut files = Ok(Vec::with_capacity(panels.len()));
         for (name, panel) in &panels {
             // One panel after the other, so that no more than one is there as a whole.
             let whole = match self.written.contains(name) {
                 true => None,
                 false => Some(session.gathered(panel)?),
             };
-            if is_first && let (Ok(written), Some(mut store)) = (&mut pieces, work.keeper.store()) {
+            if is_first && let (Ok(written), Some(mut store)) = (&mut files, work.writer.store()) {
                 match piece(work, &mut store, name, whole.as_deref()) {
                     Ok(piece) => written.push(piece),
-                    Err(error) => pieces = Err(error),
+                    Err(error) => files = Err(error),
                 }
             }
         }
         let mut written = Ok(());
         if is_first {
-            written = work.keeper.commit(start, |store| {
-                let (label, panels) = (self.label.clone(), pieces?);
+            written = work.writer.commit(start, |store| {
+                let (label, panels) = (self.label.clone(), files?);
                 let numbers = work.write_numbers(store, &numbers)?;
                 Ok(Record { work: work.number, label, is_finished: false, numbers, panels })
             });
@@ -138,7 +140,12 @@ pub(super) fn share(session: &mut Session<'_>, reason: &str) -> Result<Result<()
 }
 
 /// The piece of a panel: a new one, if the panel is there, or the one of the last checkpoint.
-fn piece(work: &Work, store: &mut Store, name: &str, panel: Option<&Whole>) -> Result<Piece, CheckpointError> {
+fn piece(
+    work: &Work,
+    store: &mut Store,
+    name: &str,
+    panel: Option<&GatheredPanel>,
+) -> Result<CheckpointFile, CheckpointError> {
     let file = format!("{}-{name}", work.number);
     let Some(whole) = panel else {
         let known = store.record(work.number).and_then(|record| record.panels.iter().find(|piece| piece.file == file));
@@ -165,15 +172,15 @@ pub(super) fn find<N: DeserializeOwned>(
     session: &mut Session<'_>,
     label: &str,
     is_finished: bool,
-) -> Result<Option<Found<N>>, EngineError> {
+) -> Result<Option<StoredState<N>>, EngineError> {
     // The first worker holds on to it while the others take their parts.
-    let store = if session.worker() == 0 { work.keeper.store() } else { None };
+    let store = if session.worker() == 0 { work.writer.store() } else { None };
     let record = store.as_ref().and_then(|store| work.record(store, label, is_finished));
     let known = store.zip(record);
     let header = session.on_leader(|| {
         let Some((store, record)) = &known else { return Ok(None) };
         // Names of files begin with the number of their work.
-        let name = |piece: &Piece| piece.file.split_once('-').map_or("", |(_, name)| name).to_owned();
+        let name = |piece: &CheckpointFile| piece.file.split_once('-').map_or("", |(_, name)| name).to_owned();
         let panels = record.panels.iter().map(|piece| (name(piece), piece.rows as usize, piece.columns()));
         Ok::<_, EngineError>(Some(Header { numbers: store.read(&record.numbers)?, panels: panels.collect() }))
     })?;
@@ -193,5 +200,5 @@ pub(super) fn find<N: DeserializeOwned>(
         panels.push(session.scatter(rows, cols, &entries)?);
         names.push(name);
     }
-    Ok(Some(Found { numbers, names, panels }))
+    Ok(Some(StoredState { numbers, names, panels }))
 }

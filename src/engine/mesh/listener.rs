@@ -26,7 +26,7 @@ const STACK_BYTES: usize = 256 << 10;
 const REST: Duration = Duration::from_millis(50);
 
 /// Takes callers.
-pub(super) struct Door {
+pub(super) struct Listener {
     process: usize,
     processes: usize,
     secret: Secret,
@@ -47,27 +47,27 @@ struct State {
     refusal: Option<String>,
 }
 
-impl Door {
+impl Listener {
     /// Opens it; it is never closed again.
     pub(super) fn open(
-        listener: TcpListener,
+        port: TcpListener,
         process: usize,
         processes: usize,
         secret: Secret,
         tls: Option<Tls>,
     ) -> io::Result<Arc<Self>> {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        let door = Arc::new(Self { process, processes, secret, tls, state, changed });
-        let opened = door.clone();
-        thread::Builder::new().name("mesh:door".into()).spawn(move || {
-            for caller in listener.incoming() {
+        let listener = Arc::new(Self { process, processes, secret, tls, state, changed });
+        let opened = listener.clone();
+        thread::Builder::new().name("mesh:listener".into()).spawn(move || {
+            for caller in port.incoming() {
                 let begun = caller.and_then(|caller| opened.clone().receive(caller));
                 if begun.is_err() {
                     thread::sleep(REST);
                 }
             }
         })?;
-        Ok(door)
+        Ok(listener)
     }
 
     /// Waits until a process has opened a connection of this generation, but no longer than `most`.
@@ -90,8 +90,8 @@ impl Door {
     /// Has a thread talk to a caller.
     fn receive(self: Arc<Self>, caller: TcpStream) -> io::Result<()> {
         let number = self.admit(caller.try_clone()?);
-        let door = self.clone();
-        let talk = move || door.talk(number, caller);
+        let listener = self.clone();
+        let talk = move || listener.talk(number, caller);
         let begun = thread::Builder::new().name("mesh:caller".into()).stack_size(STACK_BYTES).spawn(talk);
         if begun.is_err() {
             self.dismiss(number);
@@ -156,10 +156,10 @@ mod tests {
         Secret::new("s").unwrap()
     }
 
-    fn door() -> (Arc<Door>, std::net::SocketAddr) {
+    fn listener() -> (Arc<Listener>, std::net::SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        (Door::open(listener, 0, 3, secret(), None).unwrap(), address)
+        (Listener::open(listener, 0, 3, secret(), None).unwrap(), address)
     }
 
     fn connected(address: std::net::SocketAddr) -> Link {
@@ -175,21 +175,21 @@ mod tests {
 
     #[test]
     fn a_process_of_ours_is_found_by_its_generation() {
-        let (door, address) = door();
+        let (listener, address) = listener();
         let mut later = caller(address, 7);
-        assert!(door.wait_for(6, 2, Duration::ZERO).is_none(), "another generation");
-        let mut arrived = door.wait_for(7, 2, LONG).unwrap();
+        assert!(listener.wait_for(6, 2, Duration::ZERO).is_none(), "another generation");
+        let mut arrived = listener.wait_for(7, 2, LONG).unwrap();
         later.write_all(b"x").unwrap();
         arrived.read_exact(&mut [0]).unwrap();
-        assert!(door.wait_for(7, 2, Duration::ZERO).is_none(), "taken already");
+        assert!(listener.wait_for(7, 2, Duration::ZERO).is_none(), "taken already");
     }
 
     #[test]
     fn idle_strangers_keep_nobody_out() {
-        let (door, address) = door();
+        let (listener, address) = listener();
         let strangers: Vec<TcpStream> = (0..3 * MOST_CALLERS).map(|_| TcpStream::connect(address).unwrap()).collect();
         let ours = caller(address, 1);
-        assert!(door.wait_for(1, 2, LONG).is_some());
+        assert!(listener.wait_for(1, 2, LONG).is_some());
         let mut oldest = &strangers[0];
         oldest.set_read_timeout(Some(LONG)).unwrap();
         assert_eq!(oldest.read(&mut [0]).unwrap(), 0, "the oldest was dropped");
@@ -198,11 +198,11 @@ mod tests {
 
     #[test]
     fn why_somebody_was_turned_away_is_remembered() {
-        let (door, address) = door();
+        let (listener, address) = listener();
         let link = connected(address);
         let hello = Hello::fresh(2, 0, 3, 0).unwrap();
         let other = Secret::new("t").unwrap();
         assert!(call(&mut Timed::new(&link, Instant::now() + LONG), hello, &other).is_err());
-        assert!(door.refusal().unwrap().contains("secret"));
+        assert!(listener.refusal().unwrap().contains("secret"));
     }
 }

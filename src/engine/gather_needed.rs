@@ -10,14 +10,14 @@ use std::rc::Rc;
 
 use timely::dataflow::Scope;
 
-use super::cluster::Travel;
-use super::collective::{blocks_of, cut, rows_at_once, whole_of};
+use super::cluster::Transfer;
+use super::collective::{blocks_of, cut, gathered_panel, rows_at_once};
 use super::directed::Directed;
 use super::error::EngineError;
 use super::exchange::{receive, send};
-use super::needs::Needs;
+use super::message::{Block, BlockData, Message, Payload};
 use super::operator::Link;
-use super::parcel::{Block, BlockData, Parcel, Payload};
+use super::row_exchange::RowExchange;
 use super::shard::{Pool, Shard};
 use super::trace;
 use crate::kernel::panel::stride;
@@ -27,8 +27,8 @@ pub(super) fn gather_needed<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     shards: &Link<'scope>,
-    needs: &Rc<Needs>,
-    travel: Travel,
+    needs: &Rc<RowExchange>,
+    transfer: Transfer,
     pool: &Rc<RefCell<Pool>>,
 ) -> Link<'scope> {
     let (name, worker) = (format!("gather {name}"), scope.index());
@@ -38,10 +38,10 @@ pub(super) fn gather_needed<'scope>(
     let arrived = receive(scope, &name, &posted, Directed, partners, move |payloads| {
         unpack(blocks_of(payloads), &own_needs, &mut own_pool.borrow_mut(), worker, &step).map(Payload::Shards)
     });
-    let handed_out = hand_out(scope, shards, &arrived, needs, travel, pool);
+    let handed_out = hand_out(scope, shards, &arrived, needs, transfer, pool);
     let (pool, step) = (pool.clone(), name.clone());
     receive(scope, &name, &handed_out, Directed, 0..scope.peers(), move |payloads| {
-        whole_of(payloads, worker, &step, &mut pool.borrow_mut())
+        gathered_panel(payloads, worker, &step, &mut pool.borrow_mut())
     })
 }
 
@@ -50,7 +50,7 @@ fn post<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     shards: &Link<'scope>,
-    needs: &Rc<Needs>,
+    needs: &Rc<RowExchange>,
     pool: &Rc<RefCell<Pool>>,
 ) -> Link<'scope> {
     let (sender, needs, pool, name) = (scope.index(), needs.clone(), pool.clone(), name.to_owned());
@@ -60,7 +60,7 @@ fn post<'scope>(
             for (partner, rows) in &needs.sent {
                 let mut give = |of, payload| {
                     bytes += Payload::bytes(&payload);
-                    give(Parcel { weight: 1, to: *partner, sender, of, payload });
+                    give(Message { weight: 1, to: *partner, sender, of, payload });
                 };
                 match &payload {
                     Payload::Shard(shard) => {
@@ -104,7 +104,7 @@ fn pack(shard: &Shard, rows: &[u32], pool: &mut Pool) -> Block {
 /// Puts the rows of partners where they belong among those that nobody needs, and checks that all have come.
 fn unpack(
     mut blocks: Vec<Block>,
-    needs: &Needs,
+    needs: &RowExchange,
     pool: &mut Pool,
     worker: usize,
     step: &str,
@@ -144,27 +144,27 @@ fn hand_out<'scope>(
     scope: Scope<'scope, u64>,
     shards: &Link<'scope>,
     arrived: &Link<'scope>,
-    needs: &Rc<Needs>,
-    travel: Travel,
+    needs: &Rc<RowExchange>,
+    transfer: Transfer,
     pool: &Rc<RefCell<Pool>>,
 ) -> Link<'scope> {
     let (worker, needs, pool) = (scope.index(), needs.clone(), pool.clone());
-    let colleagues = travel.colleagues(worker);
+    let workers_of_process = transfer.workers_of_process(worker);
     send(scope, "hand out", [shards, arrived], move |port, payload, give| {
         let mut give = |sender: usize, payload: Payload| {
             let payloads = match payload {
                 Payload::Shard(shard) => {
-                    if travel.is_shared() {
+                    if transfer.is_shared() {
                         pool.borrow_mut().read_elsewhere(shard.buffer());
                     }
-                    cut(&shard, !travel.by_pointer).into_iter().map(Payload::Block).collect()
+                    cut(&shard, !transfer.by_pointer).into_iter().map(Payload::Block).collect()
                 }
                 other => vec![other],
             };
             let of = payloads.len();
-            for to in colleagues.clone() {
+            for to in workers_of_process.clone() {
                 payloads.iter().for_each(|payload| {
-                    give(Parcel { weight: 1, to, sender, of, payload: payload.clone() });
+                    give(Message { weight: 1, to, sender, of, payload: payload.clone() });
                 });
             }
         };

@@ -39,7 +39,7 @@ const REST: Duration = Duration::from_millis(1);
 type Heard<K> = Rc<RefCell<BTreeMap<K, (Option<u32>, Option<u32>)>>>;
 
 /// A worker's part of the collection.
-pub(super) struct State {
+pub(super) struct WorkerEdges {
     index: u32,
     peers: u32,
     is_directed: bool,
@@ -53,7 +53,7 @@ pub(super) struct State {
     nodes_heard: Heard<u32>,
 }
 
-impl State {
+impl WorkerEdges {
     /// Builds the dataflow.
     pub(super) fn new(worker: &mut Worker, is_directed: bool) -> Self {
         let (edges_heard, nodes_heard) = (Heard::default(), Heard::default());
@@ -91,7 +91,7 @@ impl State {
         let (tiling, step) = (adjacency.tiling(), (ROWS * self.peers) as usize);
         for tile in 0..tiling.count() {
             let rows = tiling.range(tile);
-            // Tiles are as high as several turns, or not divided.
+            // Tiles are as high as several groups, or not divided.
             if rows.len() < step && !rows.clone().any(|row| self.keeps(row as u32)) {
                 continue;
             }

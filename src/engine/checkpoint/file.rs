@@ -10,7 +10,7 @@ use crate::graph::Tiling;
 
 /// What a file must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Piece {
+pub(super) struct CheckpointFile {
     /// Its name.
     pub(super) file: String,
     pub(super) rows: u64,
@@ -32,7 +32,7 @@ pub(super) enum Damage {
     Checksum { file: String, tile: usize },
 }
 
-impl Piece {
+impl CheckpointFile {
     /// Whether its numbers fit each other, and its name stays in the folder.
     pub(super) fn is_sound(&self) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
@@ -85,17 +85,17 @@ impl Piece {
 }
 
 /// Writes the rows of a piece.
-pub(super) struct PieceWriter<W> {
+pub(super) struct CheckpointFileWriter<W> {
     to: W,
-    piece: Piece,
+    piece: CheckpointFile,
     tile: Vec<u8>,
     /// Rows in the tile so far.
     rows: u64,
 }
 
-impl<W: Write> PieceWriter<W> {
+impl<W: Write> CheckpointFileWriter<W> {
     pub(super) fn new(to: W, file: &str, rows: usize, row_bytes: usize, tile_rows: usize) -> Self {
-        let piece = Piece {
+        let piece = CheckpointFile {
             file: file.to_owned(),
             rows: rows as u64,
             row_bytes: row_bytes as u64,
@@ -122,7 +122,7 @@ impl<W: Write> PieceWriter<W> {
     }
 
     /// What was written, and where.
-    pub(super) fn finish(mut self) -> io::Result<(Piece, W)> {
+    pub(super) fn finish(mut self) -> io::Result<(CheckpointFile, W)> {
         if self.rows > 0 {
             self.end_tile()?;
         }
@@ -136,15 +136,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn written(rows: usize, row_bytes: usize, tile_rows: usize) -> (Piece, Vec<u8>) {
-        let mut writer = PieceWriter::new(Vec::new(), "left-3", rows, row_bytes, tile_rows);
+    fn written(rows: usize, row_bytes: usize, tile_rows: usize) -> (CheckpointFile, Vec<u8>) {
+        let mut writer = CheckpointFileWriter::new(Vec::new(), "left-3", rows, row_bytes, tile_rows);
         for row in 0..rows {
             writer.push(&(0..row_bytes).map(|place| (row * 31 + place * 7) as u8).collect::<Vec<_>>()).unwrap();
         }
         writer.finish().unwrap()
     }
 
-    fn read(piece: &Piece, bytes: &[u8]) -> Result<Vec<u8>, Damage> {
+    fn read(piece: &CheckpointFile, bytes: &[u8]) -> Result<Vec<u8>, Damage> {
         let mut found = Vec::new();
         piece.read(bytes, bytes.len() as u64, |tile| found.extend_from_slice(tile)).map(|()| found)
     }
@@ -174,7 +174,7 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..64), is_small in any::<bool>(),
         ) {
             let small = |number: u64| if is_small { number % 9 } else { number };
-            let piece = Piece {
+            let piece = CheckpointFile {
                 file: "left-3".into(),
                 rows: small(rows),
                 row_bytes: small(row_bytes),
@@ -191,7 +191,7 @@ mod tests {
     fn names_stay_in_their_folder() {
         for name in ["", "..", "a/b", "a\\b", "a.json", "ä"] {
             let (piece, _) = written(1, 1, 1);
-            assert!(!Piece { file: name.into(), ..piece }.is_sound(), "{name}");
+            assert!(!CheckpointFile { file: name.into(), ..piece }.is_sound(), "{name}");
         }
     }
 }

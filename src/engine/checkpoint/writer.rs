@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::interrupt::Interrupt;
 use super::manifest::{Identity, Record};
+use super::monitor::{Monitor, Work};
 use super::notice::{CheckpointError, Notice};
 use super::store::{Space, Store};
-use super::watch::{Monitor, Work};
 use crate::engine::EngineError;
 
 /// Work that took less is done again rather than written down.
@@ -46,7 +46,7 @@ pub struct CheckpointWriter {
     store: Option<Mutex<Store>>,
     interrupt: Interrupt,
     clock: Mutex<Clock>,
-    /// How many pieces of work there were.
+    /// How many files of work there were.
     works: AtomicUsize,
     has_warned: AtomicBool,
     tell: Box<Tell>,
@@ -63,7 +63,7 @@ struct Clock {
 }
 
 impl CheckpointWriter {
-    /// The keeper of a run that keeps its checkpoints in `folder`; `tell` is told what a person should know. Every process of
+    /// The writer of a run that keeps its checkpoints in `folder`; `tell` is told what a person should know. Every process of
     /// a run has one; the one with the first worker gives a folder.
     pub fn new(
         folder: Option<&Path>,
@@ -89,7 +89,7 @@ impl CheckpointWriter {
     /// Watches the next piece of work of the run. All processes must ask in the same order.
     pub fn watch<P: ?Sized>(self: &Arc<Self>, progress: Arc<P>) -> Monitor<P> {
         let number = self.works.fetch_add(1, Ordering::Relaxed);
-        Monitor::kept(progress, Work { keeper: self.clone(), number })
+        Monitor::kept(progress, Work { writer: self.clone(), number })
     }
 
     /// Removes all checkpoints: the run is over, and its results are written.
@@ -168,7 +168,7 @@ impl CheckpointWriter {
     }
 
     /// Whether work that has just been finished is worth a checkpoint.
-    pub(super) fn is_worth_it(&self) -> bool {
+    pub(super) fn is_worth_keeping(&self) -> bool {
         let least = |every| match every {
             Every::Time(pause) => WORTH_KEEPING.min(pause),
             Every::Iterations(_) => WORTH_KEEPING,

@@ -6,12 +6,12 @@ use std::time::Instant;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::journal::{self, Found};
-use super::keeper::CheckpointWriter;
+use super::file::CheckpointFile;
+use super::log::{self, StoredState};
 use super::manifest::Record;
 use super::notice::{CheckpointError, Notice};
-use super::piece::Piece;
 use super::store::Store;
+use super::writer::CheckpointWriter;
 use crate::engine::leader::encode;
 use crate::engine::{Cluster, EngineError, run};
 use crate::graph::Tiling;
@@ -26,7 +26,7 @@ pub struct Monitor<P: ?Sized> {
 /// One piece of work of a run.
 #[derive(Clone)]
 pub(super) struct Work {
-    pub(super) keeper: Arc<CheckpointWriter>,
+    pub(super) writer: Arc<CheckpointWriter>,
     /// Which one of the run, from 0.
     pub(super) number: usize,
 }
@@ -107,17 +107,18 @@ impl Work {
 
     /// Tells that what was found is not of this work.
     pub(super) fn is_other(&self) {
-        self.keeper.tell(Notice::OtherWork { work: self.number });
+        self.writer.tell(Notice::OtherWork { work: self.number });
     }
 
     /// The answer that was kept.
     fn recall<A: StoredResult>(&self, label: &str, cluster: Cluster) -> Result<Option<A>, EngineError> {
-        if !self.keeper.is_resuming() {
+        if !self.writer.is_resuming() {
             return Ok(None);
         }
         let (work, label) = (self.clone(), label.to_owned());
         let parts = run(cluster, Vec::new(), move |session| {
-            let Some(Found { numbers, panels, .. }) = journal::find::<A::Numbers>(&work, session, &label, true)? else {
+            let Some(StoredState { numbers, panels, .. }) = log::find::<A::Numbers>(&work, session, &label, true)?
+            else {
                 return Ok(None);
             };
             // All workers take part in every panel, and only some get it.
@@ -137,24 +138,24 @@ impl Work {
     fn finish<A: StoredResult>(&self, label: &str, answer: &A, cluster: Cluster) -> Result<(), EngineError> {
         let is_interrupted = self.is_interrupted(cluster)?;
         let mut kept = Ok(());
-        if self.keeper.is_worth_it() || (is_interrupted && self.keeper.is_writing()) {
-            kept = self.keeper.commit(Instant::now(), |store| self.write(store, label, answer));
+        if self.writer.is_worth_keeping() || (is_interrupted && self.writer.is_writing()) {
+            kept = self.writer.commit(Instant::now(), |store| self.write(store, label, answer));
         }
         if is_interrupted {
             // Nobody leaves before all is written: some schedulers end the other processes with the first.
-            let reason = journal::reason_of(kept);
-            run(cluster, Vec::new(), move |session| journal::share(session, &reason))??;
+            let reason = log::reason_of(kept);
+            run(cluster, Vec::new(), move |session| log::share(session, &reason))??;
             return Err(self.interrupted());
         }
         if let Err(error) = kept {
-            self.keeper.warn(&error.into());
+            self.writer.warn(&error.into());
         }
         Ok(())
     }
 
     /// Whether any process was asked to end the run. From here on nothing is lost if this one ends.
     fn is_interrupted(&self, cluster: Cluster) -> Result<bool, EngineError> {
-        let interrupt = self.keeper.interrupt();
+        let interrupt = self.writer.interrupt();
         if cluster.mesh.is_none() {
             return Ok(interrupt.release());
         }
@@ -182,7 +183,11 @@ impl Work {
     }
 
     /// Writes all that is no panel.
-    pub(super) fn write_numbers(&self, store: &mut Store, numbers: &impl Serialize) -> Result<Piece, CheckpointError> {
+    pub(super) fn write_numbers(
+        &self,
+        store: &mut Store,
+        numbers: &impl Serialize,
+    ) -> Result<CheckpointFile, CheckpointError> {
         let bytes = encode(numbers);
         // Other than panels these change from checkpoint to checkpoint.
         let name = format!("{}-numbers-{}", self.number, store.next_number());
@@ -191,7 +196,7 @@ impl Work {
 
     /// Notes that the run ends because it was asked to.
     pub(super) fn interrupted(&self) -> EngineError {
-        self.keeper.interrupt().meet();
+        self.writer.interrupt().acknowledge();
         EngineError::Interrupted
     }
 }

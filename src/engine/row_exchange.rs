@@ -16,13 +16,13 @@ const ROW_WORDS: usize = 32;
 const ROW_NUMBERS: usize = 2 * ROW_WORDS;
 
 /// What a process needs of the panels that sparse products read, one set for all that are read through the same matrices.
-pub(super) struct Wanted {
+pub(super) struct RowRequests {
     sets: Vec<RowSet>,
     /// By program: the set of each value that has one.
     of_values: Vec<BTreeMap<Value, usize>>,
 }
 
-impl Wanted {
+impl RowRequests {
     /// What this process needs; nothing where there is no other to ask.
     pub(super) fn new(programs: &[Arc<Program>], layouts: &Layouts, cluster: Cluster) -> Self {
         let mut known: Vec<Readers> = Vec::new();
@@ -56,7 +56,7 @@ impl Wanted {
 ///
 /// It has a partner in every other process, the worker of the same place there: to him it sends, and from him it gets.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Needs {
+pub(super) struct RowExchange {
     /// The partners, and which of this worker's rows each gets for his process.
     pub(super) sent: Vec<(usize, Vec<u32>)>,
     /// The partners, and which rows each has.
@@ -65,7 +65,7 @@ pub(super) struct Needs {
     pub(super) received: Vec<u32>,
 }
 
-impl Needs {
+impl RowExchange {
     /// For a worker, from what each process needs of a panel.
     fn new(needed: &[&RowSet], layouts: &Layouts, worker: usize, workers: usize) -> Self {
         let layout = layouts.get(needed[0].rows());
@@ -86,9 +86,12 @@ impl Needs {
 impl Session<'_> {
     /// Tells the other processes what this one needs, and hears what they need. By program: the values of which only
     /// needed rows are sent, because there are few enough; all processes see the same.
-    pub(super) fn agree_on_needs(&mut self, wanted: &Wanted) -> Result<Vec<BTreeMap<Value, Rc<Needs>>>, EngineError> {
+    pub(super) fn plan_row_exchanges(
+        &mut self,
+        wanted: &RowRequests,
+    ) -> Result<Vec<BTreeMap<Value, Rc<RowExchange>>>, EngineError> {
         let needed = if wanted.sets.is_empty() { Vec::new() } else { self.all_needs(wanted)? };
-        let (worker, workers) = (self.worker(), self.context().travel.workers);
+        let (worker, workers) = (self.worker(), self.context().transfer.workers);
         let layouts = &self.context().layouts;
         let needs = |number: usize| {
             let of_processes: Vec<&RowSet> = needed.iter().map(|sets| &sets[number]).collect();
@@ -98,9 +101,9 @@ impl Session<'_> {
                 .enumerate()
                 .map(|(process, set)| foreign(set, &layouts.get(rows), process * workers..(process + 1) * workers));
             let pays = pays(remote.sum(), rows, of_processes.len());
-            pays.then(|| Rc::new(Needs::new(&of_processes, layouts, worker, workers)))
+            pays.then(|| Rc::new(RowExchange::new(&of_processes, layouts, worker, workers)))
         };
-        let needs: Vec<Option<Rc<Needs>>> = (0..wanted.sets.len()).map(needs).collect();
+        let needs: Vec<Option<Rc<RowExchange>>> = (0..wanted.sets.len()).map(needs).collect();
         let of_program = |values: &BTreeMap<Value, usize>| {
             values.iter().filter_map(|(value, number)| Some((*value, needs[*number].clone()?))).collect()
         };
@@ -108,8 +111,8 @@ impl Session<'_> {
     }
 
     /// By process: its sets.
-    fn all_needs(&mut self, wanted: &Wanted) -> Result<Vec<Vec<RowSet>>, EngineError> {
-        let (worker, workers) = (self.worker(), self.context().travel.workers);
+    fn all_needs(&mut self, wanted: &RowRequests) -> Result<Vec<Vec<RowSet>>, EngineError> {
+        let (worker, workers) = (self.worker(), self.context().transfer.workers);
         let (process, processes) = (worker / workers, self.workers() / workers);
         let words: Vec<[u8; 8]> = wanted.words().map(u64::to_le_bytes).collect();
         let rows = words.len().div_ceil(ROW_WORDS).max(1);
@@ -125,7 +128,7 @@ impl Session<'_> {
         let words: Vec<u64> = words.map(|bytes| u64::from_le_bytes(*bytes)).collect();
         let of_process = |words: &[u64]| wanted.with_words(words.iter().copied());
         let sets: Option<Vec<_>> = words.chunks_exact(rows * ROW_WORDS).map(of_process).collect();
-        sets.filter(|sets| sets.len() == processes).ok_or_else(|| self.nothing_came("what others need"))
+        sets.filter(|sets| sets.len() == processes).ok_or_else(|| self.missing_answer("what others need"))
     }
 }
 
@@ -168,7 +171,7 @@ mod tests {
                 rows
             };
             for worker in 0..processes * workers {
-                let needs = Needs::new(&needed, &layouts, worker, workers);
+                let needs = RowExchange::new(&needed, &layouts, worker, workers);
                 let process = worker / workers;
                 let partners: Vec<usize> = (0..processes)
                     .filter(|other| *other != process)
@@ -177,7 +180,7 @@ mod tests {
                 let sent: Vec<_> = partners.iter().map(|&partner| (partner, rows(worker, partner / workers))).collect();
                 let received: Vec<u32> = partners.iter().flat_map(|&partner| rows(partner, process)).collect();
                 let owned = partners.iter().map(|&partner| (partner, layout.rows(partner))).collect();
-                prop_assert_eq!(needs, Needs { sent, partners: owned, received });
+                prop_assert_eq!(needs, RowExchange { sent, partners: owned, received });
             }
         }
     }

@@ -18,8 +18,8 @@ pub(super) struct StopSign {
     reason: OnceLock<EngineError>,
     /// The first worker of this process.
     first: usize,
-    /// By worker of this process: after how many turns its job ended, [`RUNNING`] until then.
-    ended_after: Vec<AtomicU64>,
+    /// By worker of this process: after how many epochs its job ended, [`RUNNING`] until then.
+    ended_at: Vec<AtomicU64>,
 }
 
 const RUNNING: u64 = u64::MAX;
@@ -27,13 +27,13 @@ const RUNNING: u64 = u64::MAX;
 impl StopSign {
     /// For so many workers of this process, from `first` on.
     pub(super) fn new(first: usize, workers: usize) -> Self {
-        let ended_after = (0..workers).map(|_| AtomicU64::new(RUNNING)).collect();
-        Self { reason: OnceLock::new(), first, ended_after }
+        let ended_at = (0..workers).map(|_| AtomicU64::new(RUNNING)).collect();
+        Self { reason: OnceLock::new(), first, ended_at }
     }
 
-    /// Notes that the job of a worker has ended, after so many turns.
-    pub(super) fn end(&self, worker: usize, turns: u64) {
-        self.ended_after[worker - self.first].store(turns, Ordering::Release);
+    /// Notes that the job of a worker has ended, after so many epochs.
+    pub(super) fn end(&self, worker: usize, epochs: u64) {
+        self.ended_at[worker - self.first].store(epochs, Ordering::Release);
     }
 
     /// Asks every worker to stop. The first reason stays.
@@ -43,11 +43,11 @@ impl StopSign {
     }
 
     /// Why a worker should not wait for this turn to end, if there is a reason.
-    pub(super) fn reason_before(&self, turn: u64) -> Option<EngineError> {
+    pub(super) fn reason_to_stop(&self, turn: u64) -> Option<EngineError> {
         if let Some(reason) = self.reason.get() {
             return Some(reason.clone());
         }
-        let place = self.ended_after.iter().position(|ended| ended.load(Ordering::Acquire) < turn)?;
+        let place = self.ended_at.iter().position(|ended| ended.load(Ordering::Acquire) < turn)?;
         let worker = self.first + place;
         let message = "its job ended while others went on; all workers must ask for the same, in the same order".into();
         Some(EngineError::Stopped { worker, message })

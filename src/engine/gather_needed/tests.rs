@@ -24,7 +24,7 @@ fn shard(total: usize, rows: std::ops::Range<usize>) -> Shard {
 }
 
 fn arrived(block: Block) -> Block {
-    match over_the_wire(&Parcel::local(Payload::Block(block))).payload {
+    match over_the_wire(&Message::local(Payload::Block(block))).payload {
         Payload::Block(block) => block,
         _ => unreachable!("a block was sent"),
     }
@@ -55,7 +55,7 @@ proptest! {
         }
         let turn = order as usize % blocks.len();
         blocks.rotate_left(turn);
-        let needs = Needs {
+        let needs = RowExchange {
             sent: Vec::new(),
             partners: ranges.iter().cloned().enumerate().collect(),
             received: ranges.iter().flat_map(rows_of).collect(),
