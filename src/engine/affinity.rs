@@ -1,12 +1,13 @@
-//! A core for every worker, to begin with.
+//! Starts every worker on a core of its own.
 
-/// Moves the calling thread, a worker with this number among all, of which so many are of this process, to a core that no other
-/// worker of the process was moved to. The thread may be moved on from there at any time.
+/// Moves the calling thread to a core that no other worker of the process was moved to. The system
+/// may move it again at any time. `worker` is its number among all workers, `workers` how many this
+/// process has.
 ///
-/// Two threads that are started one after the other may both begin on one core, and neither sleeps long enough to be woken up on
-/// another: on two cores that was so for the first 36 ms, which is longer than a small graph takes. Nothing is done where
-/// there are not as many workers as cores (with fewer, the system knows better which cores share what), or where the
-/// system has no way to do it.
+/// Two threads that start one after the other may share a core, and neither sleeps long enough to
+/// be moved: on two cores that was so for the first 36 ms, longer than a small graph takes. With
+/// fewer workers than cores nothing is done, since the system knows better which cores share
+/// caches.
 pub(super) fn begin_on_own_core(worker: usize, workers: usize) {
     #[cfg(target_os = "linux")]
     {
@@ -19,7 +20,7 @@ pub(super) fn begin_on_own_core(worker: usize, workers: usize) {
         let mut own = CpuSet::new();
         own.set(cores[worker % cores.len()]);
         if sched_setaffinity(None, &own).is_ok() {
-            // Without this it would stay, whatever else runs there. Whoever may use these cores may use them again.
+            // The mask is widened again, or the thread would stay on this core.
             let _ = sched_setaffinity(None, &allowed);
         }
     }
@@ -33,7 +34,7 @@ mod tests {
 
     use super::*;
 
-    /// Catches a worker that is pinned: other programs would wait for it, and threads that it starts would share its core.
+    /// Catches a worker that stays pinned: its threads would share its core.
     #[test]
     fn a_worker_may_still_run_anywhere() {
         let before = sched_getaffinity(None).unwrap();

@@ -1,4 +1,4 @@
-//! The channel on which a message reaches every worker.
+//! A timely channel that sends every message to all workers.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use timely::worker::Worker;
 
 use super::message::Message;
 
-/// One copy of every message to each worker, and one only to each other process.
+/// One copy to each worker of this process, and one to each other process.
 pub(super) struct Broadcast;
 
 type Pushed = TimelyMessage<u64, Message>;
@@ -31,8 +31,8 @@ impl ParallelizationContract<u64, Message> for Broadcast {
     }
 }
 
-/// Makes a message count as one again: it was counted once for every worker when it was sent, and each of them counts the
-/// copy that it gets.
+/// Sets the weight of a message to one: progress tracking counted it once for every worker when it
+/// was sent, and each worker counts the copy that it receives.
 pub(super) struct BroadcastPusher {
     pusher: Box<dyn Push<Pushed>>,
 }

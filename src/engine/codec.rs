@@ -1,8 +1,8 @@
-//! Messages as bytes: what crosses from process to process.
+//! The form of messages between processes.
 //!
-//! A message is a header of little-endian 64-bit words and a body, both a multiple of eight bytes long. The numbers of a
-//! block are copied out raw and stay, on arrival, in the bytes that they came in. Only what travels to other workers has a
-//! form: blocks, partial sums, bytes and failures.
+//! A message is a header of little-endian 64-bit words and a body, both a multiple of eight bytes
+//! long. Panel entries are copied raw and stay, on arrival, in the bytes that they came in. Only
+//! messages to other workers have a form: blocks, partial sums, bytes and failures.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::kernel::panel::stride;
 #[cfg(target_endian = "big")]
 compile_error!("blocks travel as raw little-endian numbers");
 
-/// The first word of a message says what it holds.
+/// The first word of a message: its kind.
 mod tag {
     pub(super) const NOTHING: u64 = 0;
     pub(super) const BLOCK: u64 = 1;
@@ -27,7 +27,8 @@ mod tag {
     pub(super) const BYTES: u64 = 4;
 }
 
-/// The words before the body: tag, weight, sender, count, bytes of the body, and four that depend on the tag.
+/// Words of the header: tag, weight, sender, count, bytes of the body, and four that depend on the
+/// tag.
 const HEADER_WORDS: usize = 9;
 const HEADER_BYTES: usize = HEADER_WORDS * 8;
 /// The words before the numbers of each node.
@@ -142,7 +143,7 @@ pub(super) fn decode(bytes: Bytes) -> Result<Message, &'static str> {
     let payload = match tag {
         tag::NOTHING if [body, a, b, c, d] == [0; 5] => Payload::Nothing,
         tag::BLOCK => {
-            // No panel has more columns than 32 bits count, so that they can be rounded up.
+            // Panels have at most 2³² columns, so the stride does not overflow.
             let stride = u32::try_from(d).ok().map(|cols| stride(cols as usize));
             let numbers = stride.and_then(|stride| stride.checked_mul(c));
             let bytes_of_numbers = numbers.and_then(|numbers| numbers.checked_mul(size_of::<f32>()));
@@ -258,7 +259,7 @@ pub(super) mod tests {
             prop_assert_eq!(&sent.nodes, &got.nodes);
         }
 
-        /// Whatever is cut off or changed, the reader neither panics nor takes it for whole.
+        /// Truncated or changed bytes neither panic nor pass as the original.
         #[test]
         fn damaged_bytes_are_an_error_or_another_parcel(cut in 0usize..200, place in 0usize..200, flip in 1u8..=255) {
             for message in [block(3, 2, 5), partial(2, 3, Combine::Sum)] {
@@ -273,7 +274,7 @@ pub(super) mod tests {
         }
     }
 
-    /// What fits its own length but nothing else: sizes that wrap around, nodes beside their tree.
+    /// Sizes that overflow, and nodes outside their tree.
     #[test]
     fn sizes_that_cannot_be_are_refused() {
         let with = |message: &Message, word: usize, value: u64| {

@@ -1,8 +1,9 @@
-//! Operators that bring everybody's part to everybody: all-gather, all-reduce, agreement.
+//! Collective operators: all-gather, all-reduce, broadcast, agreement.
 //!
-//! Each is two operators. `share` cuts a payload into messages and sends each to every worker; `collect` makes one payload
-//! of what arrives. Blocks go out whole where a pointer is all that travels, and in chunks where bytes do: timely's buffers
-//! double with the largest message and never shrink. What belongs together is put together again on arrival.
+//! Each is two operators. `share` cuts a payload into messages and sends each to every worker;
+//! `collect` makes one payload of those that arrive. Blocks stay whole where only pointers travel,
+//! and are cut into chunks where bytes do: timely's buffers double with the largest message and
+//! never shrink. Chunks are joined on arrival.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,7 +23,7 @@ use super::trace;
 use super::tree::Tree;
 use crate::kernel::panel::{copy_row, stride};
 
-/// About how many bytes of a block travel at once.
+/// Bytes of a chunk, approximately.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Brings all the rows of a panel to every worker.
@@ -48,7 +49,8 @@ pub(super) fn all_gather<'scope>(
     collect(scope, &name, &shared, move |payloads| gathered_panel(payloads, worker, &step, &mut pool.borrow_mut()))
 }
 
-/// Makes everybody's rows of a panel of the columns that everybody has.
+/// Transposes the distribution of a panel: from all rows of some columns on each worker to all
+/// columns of its rows.
 pub(super) fn exchange_columns<'scope>(
     scope: Scope<'scope, u64>,
     columns: &Link<'scope>,
@@ -78,7 +80,7 @@ pub(super) fn exchange_columns<'scope>(
     })
 }
 
-/// All the rows of a panel, from the blocks that arrived.
+/// A panel with all rows, from the blocks that arrived.
 pub(super) fn gathered_panel(
     payloads: &[Payload],
     worker: usize,
@@ -89,7 +91,7 @@ pub(super) fn gathered_panel(
     Ok(Payload::Gathered(Arc::new(joined(whole, pool))))
 }
 
-/// The blocks among what arrived.
+/// The blocks among the payloads.
 pub(super) fn blocks_of(payloads: &[Payload]) -> Vec<Block> {
     let block = |payload: &Payload| match payload {
         Payload::Block(block) => Some(block.clone()),
@@ -98,7 +100,7 @@ pub(super) fn blocks_of(payloads: &[Payload]) -> Vec<Block> {
     payloads.iter().filter_map(block).collect()
 }
 
-/// Combines everybody's part of a tile tree: every worker gets the root.
+/// Combines the workers' parts of a tile tree: every worker gets the root.
 pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials: &Link<'scope>) -> Link<'scope> {
     let name = format!("all-reduce {name}");
     let shared = share(scope, &name, partials, |payload| vec![payload]);
@@ -106,7 +108,7 @@ pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials
     collect(scope, &name, &shared, move |payloads| root_of(payloads, worker, &step))
 }
 
-/// The root of a tile tree, from everybody's parts of it, which must be of one and the same tree.
+/// The root of a tile tree, from the workers' parts, which must belong to the same tree.
 pub(super) fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result<Payload, EngineError> {
     let parts = payloads.iter().filter_map(|payload| match payload {
         Payload::Partial(partial) => Some(partial),
@@ -143,7 +145,7 @@ pub(super) fn broadcast<'scope>(scope: Scope<'scope, u64>, bytes: &Link<'scope>)
     })
 }
 
-/// Tells every worker whether all of them have their result, or the error of one that has not.
+/// Tells every worker whether all of them have their result, or else an error.
 pub(super) fn agree<'scope>(scope: Scope<'scope, u64>, results: &Link<'scope>) -> Link<'scope> {
     let shared = share(scope, "agree", results, |payload| match payload {
         Payload::Failure(error) => vec![Payload::Failure(error)],
@@ -168,7 +170,7 @@ fn share<'scope>(
     })
 }
 
-/// Waits for every worker's messages and makes one payload of them.
+/// Makes one payload of the messages of all workers.
 fn collect<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -178,7 +180,7 @@ fn collect<'scope>(
     receive(scope, name, shared, Broadcast, 0..scope.peers(), finish)
 }
 
-/// How many rows of a panel of so many columns travel at once.
+/// Rows of a chunk of a panel with `cols` columns.
 pub(super) fn rows_at_once(cols: usize) -> usize {
     (CHUNK_BYTES / (stride(cols).max(1) * size_of::<f32>())).max(1)
 }
@@ -213,8 +215,8 @@ fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<Gathere
     Ok(GatheredPanel { total_rows, cols, blocks })
 }
 
-/// Puts chunks together: the kernels want long blocks. Those that lie in one buffer need no copying; neighbours that came
-/// as bytes are copied into one.
+/// Joins chunks, since kernels want long blocks. Chunks of one buffer need no copy; neighbours that
+/// came as bytes are copied.
 fn joined(whole: GatheredPanel, pool: &mut Pool) -> GatheredPanel {
     let runs = whole.blocks.chunk_by(|one, next| match (&one.data, &next.data) {
         (BlockData::Shared(buffer, _), BlockData::Shared(next, _)) => Arc::ptr_eq(buffer, next),
@@ -274,7 +276,7 @@ mod tests {
         }
     }
 
-    /// A worker of a mesh has its own rows by pointer, and those of other processes as bytes.
+    /// With several processes a worker has its own rows by pointer and others as bytes.
     #[test]
     fn what_came_as_bytes_is_copied_together_and_the_rest_is_not() {
         let (mine, theirs) = (shard(20_000, 6_000..12_000), [shard(20_000, 0..6_000), shard(20_000, 12_000..20_000)]);
@@ -311,7 +313,7 @@ mod tests {
         assert!(matches!(alone, Err(EngineError::BlocksMissing { .. })), "half of it");
     }
 
-    /// Sums of vectors that are not equally long would be cut to the shorter without a word.
+    /// Sums of vectors of different lengths would be cut to the shorter one.
     #[test]
     fn parts_of_different_trees_are_an_error_that_names_both() {
         let long = vec![Node { level: 0, number: 1, values: vec![1.0; 7] }];

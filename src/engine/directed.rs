@@ -1,4 +1,4 @@
-//! The channel on which a message reaches one worker.
+//! A timely channel that sends every message to one worker.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use timely::worker::Worker;
 
 use super::message::Message;
 
-/// Every message to the worker that it names.
+/// To the worker that the message names.
 pub(super) struct Directed;
 
 type Pushed = TimelyMessage<u64, Message>;
@@ -31,7 +31,7 @@ impl ParallelizationContract<u64, Message> for Directed {
     }
 }
 
-/// Passes messages on to where they go.
+/// Pushes messages to their destinations.
 pub(super) struct DirectedPusher {
     /// By worker.
     pushers: Vec<Box<dyn Push<Pushed>>>,
@@ -41,7 +41,7 @@ impl Push<Pushed> for DirectedPusher {
     fn push(&mut self, element: &mut Option<Pushed>) {
         match element {
             Some(message) => self.pushers[message.data.to].push(element),
-            // What was held back is to go out.
+            // `None` flushes.
             None => self.pushers.iter_mut().for_each(|pusher| pusher.push(&mut None)),
         }
     }

@@ -1,7 +1,7 @@
-//! Operators that send messages and count them in.
+//! Operators that send messages, and count them on arrival.
 //!
-//! [`send`] makes messages of what its worker has; [`receive`] counts what arrives against what each sender said it sends,
-//! and makes one payload of it. So a block that was not sent, or sent twice, is an error.
+//! [`send`] cuts payloads into messages, each of which says how many its sender sends. [`receive`]
+//! counts them and makes one payload of all. A block that is missing or sent twice is an error.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -17,7 +17,7 @@ use super::message::{Message, Payload};
 use super::operator::{Link, MessageBuilder, outcome};
 use super::trace::Waiting;
 
-/// Gives out the messages that `route` makes of each payload, and of the number of the input on which it came.
+/// Sends the messages that `route` makes of each payload; `route` is told the number of the input.
 pub(super) fn send<'scope, const N: usize>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -34,7 +34,7 @@ pub(super) fn send<'scope, const N: usize>(
             for (port, handle) in handles.iter_mut().enumerate() {
                 handle.for_each(|capability, message| {
                     let mut session = output.session_with_builder(&capability);
-                    // Each is on its way, and what held it free again, before the next is made.
+                    // Each message is sent, and its memory free again, before the next is made.
                     route(port, mem::take(message).payload, &mut |mut message| session.give_container(&mut message));
                 });
             }
@@ -43,7 +43,7 @@ pub(super) fn send<'scope, const N: usize>(
     stream
 }
 
-/// Waits for the messages of every sender and makes one payload of them.
+/// Makes one payload of the messages of all senders.
 pub(super) fn receive<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -87,20 +87,20 @@ pub(super) fn receive<'scope>(
     stream
 }
 
-/// What has arrived, counted against what was announced.
+/// The messages of an epoch, counted against the numbers announced.
 #[derive(Clone)]
 struct Arrivals {
-    /// By sender: how many messages it sends, once known, and how many came.
+    /// By sender: how many messages it announced, once known, and how many arrived.
     counts: BTreeMap<usize, (Option<usize>, usize)>,
     payloads: Vec<Payload>,
-    /// Since this worker's own part is here.
+    /// Runs since this worker's own message arrived.
     waiting: Option<Waiting>,
-    /// Whose message came last.
+    /// The sender of the last message.
     last: usize,
 }
 
 impl Arrivals {
-    /// Nothing yet, of those who will send something.
+    /// No messages yet from these senders.
     fn of(senders: impl IntoIterator<Item = usize>) -> Self {
         let counts = senders.into_iter().map(|sender| (sender, (None, 0))).collect();
         Self { counts, payloads: Vec::new(), waiting: None, last: 0 }
@@ -128,7 +128,7 @@ impl Arrivals {
             step: name.into(),
             worker,
             received: self.counts.values().map(|count| count.1).sum(),
-            // A sender from which nothing came had at least one to send.
+            // A sender of nothing had at least one message to send.
             expected: self.counts.values().map(|count| count.0.unwrap_or(1)).sum(),
         }
     }

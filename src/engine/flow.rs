@@ -20,12 +20,12 @@ pub(super) struct Flow {
     pub(super) input: InputHandle<u64, MessageBuilder>,
     /// This worker's answers.
     pub(super) answers: Slot,
-    /// One for each epoch in which every worker has its answer.
+    /// An entry for each epoch in which every worker has its answer.
     pub(super) agreements: Slot,
     pub(super) probe: ProbeHandle<u64>,
 }
 
-/// Where the end of a dataflow leaves what arrives, by epoch.
+/// Outputs of a dataflow, by epoch.
 pub(super) type Slot = Rc<RefCell<BTreeMap<u64, Payload>>>;
 
 /// Builds the dataflow that combines partial sums.
@@ -60,7 +60,7 @@ pub(super) fn flow(
     })
 }
 
-/// Leaves what arrives in the slot.
+/// Stores the output of each epoch.
 fn leave<'scope>(stream: &Link<'scope>, slot: &Slot) -> Link<'scope> {
     let slot = slot.clone();
     stream.clone().unary::<MessageBuilder, _, _, _>(Pipeline, "answer", |_, _| {
@@ -80,8 +80,8 @@ mod tests {
     use crate::engine::operator::local;
     use timely::{CommunicationConfig, Config, WorkerConfig};
 
-    /// Runs one epoch of a flow with one local operator on every number of workers and by both transports, and checks what
-    /// each worker agreed on.
+    /// Runs one epoch of a flow with one local operator, on several numbers of workers and by both
+    /// transports, and checks the agreement.
     fn one_epoch(compute: fn(usize) -> Result<Payload, EngineError>, check: fn(Option<EngineError>)) {
         for (workers, transport) in
             [1, 2, 3].into_iter().flat_map(|n| [(n, Transport::Pointers), (n, Transport::Bytes)])
@@ -98,7 +98,7 @@ mod tests {
                 });
                 flow.input.send_batch(&mut Message::local(Payload::Nothing));
                 flow.input.advance_to(1);
-                // The probe passes only if every copy that was counted when it was sent is counted when it arrives.
+                // The probe passes only if sent and received copies balance.
                 let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
                 while flow.agreements.borrow().is_empty() || flow.probe.less_equal(&0) {
                     assert!(std::time::Instant::now() < deadline, "still running after a minute");

@@ -1,6 +1,7 @@
-//! Everything that parses bytes from the wire or from a checkpoint, for a fuzzer to try.
+//! Fuzzing targets: everything that parses bytes from the network or from a checkpoint.
 //!
-//! This is no interface for programs. `tests/fuzz` changes valid bytes at random and hands them to the targets.
+//! Not part of the public interface. `tests/fuzz` changes valid bytes and hands them to the
+//! targets.
 
 use std::ops::{Deref, DerefMut};
 
@@ -14,22 +15,23 @@ use super::{EngineError, checkpoint, mesh};
 use crate::kernel::buffer::Buffer;
 use crate::kernel::panel::stride;
 
-/// Something that parses bytes which others wrote.
+/// A parser of bytes from elsewhere.
 pub struct Target {
     /// What it parses.
     pub name: &'static str,
-    /// Bytes that are valid: those of some value or other.
+    /// Valid bytes, of a random value.
     pub example: fn(&mut Draw<'_>) -> Vec<u8>,
-    /// Parses bytes, and says whether it took them. Panics where what it took is not what the bytes say.
+    /// Parses bytes, and says whether they were accepted. Panics if the value differs from the
+    /// bytes.
     pub takes: fn(&[u8]) -> bool,
-    /// Memory that it may ask for whatever it is given, beside a multiple of that.
+    /// Memory that it may allocate, beside a multiple of the length of its input.
     pub room: usize,
 }
 
 /// Draws a number below a bound.
 pub type Draw<'a> = dyn FnMut(usize) -> usize + 'a;
 
-/// What most targets may ask for.
+/// The limit of most targets.
 pub(super) const ROOM: usize = 64 << 10;
 
 /// All that parses bytes from elsewhere.
@@ -38,7 +40,7 @@ pub fn targets() -> Vec<Target> {
     [message].into_iter().chain(mesh::fuzz::targets()).chain(checkpoint::fuzz::targets()).collect()
 }
 
-/// Bytes as timely hands them over: they start where a word can.
+/// Bytes as timely hands them over: word-aligned.
 pub(super) fn received(bytes: &[u8]) -> Bytes {
     let mut words = Words(vec![0; bytes.len().div_ceil(8)]);
     words[..bytes.len()].copy_from_slice(bytes);
@@ -89,7 +91,7 @@ fn written(message: &Message) -> Vec<u8> {
     bytes
 }
 
-/// Whoever combines the nodes of a message that was taken must find them within their tree.
+/// Nodes of an accepted message must lie within their tree.
 fn takes_parcel(bytes: &[u8]) -> bool {
     let Ok(message) = decode(received(bytes)) else { return false };
     let again = written(&message);

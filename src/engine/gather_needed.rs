@@ -1,9 +1,9 @@
-//! A gather of the rows that sparse products pick, and of no others.
+//! All-gather of the rows that sparse products of other processes pick.
 //!
-//! A worker packs those of its rows that another process needs, in order, and posts them to its partner there. He puts
-//! them where they belong, and hands them out to the workers of his process, as every worker does with its own rows: by
-//! pointer. So a row crosses the wire once for each process that needs it. Both sides know which rows these are, so their
-//! numbers stay at home. Rows that nobody needs hold anything.
+//! A worker packs the rows that another process needs, in order, and sends them to its partner
+//! there: the worker of the same place. The partner unpacks them and shares them with its process
+//! by pointer. So a row crosses the network once for each process that needs it. Both sides know
+//! the row numbers, which are not sent. Rows that nobody needs hold arbitrary numbers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -45,7 +45,7 @@ pub(super) fn gather_needed<'scope>(
     })
 }
 
-/// Sends to each partner the rows that his process needs.
+/// Sends each partner the rows that its process needs.
 fn post<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -76,7 +76,7 @@ fn post<'scope>(
     })
 }
 
-/// Some rows of a shard, as many at once as a block takes; no rows are still one block.
+/// Some rows of a shard in chunks; no rows are still one chunk.
 fn chunks<'a>(shard: &Shard, rows: &'a [u32]) -> impl ExactSizeIterator<Item = &'a [u32]> {
     let at_once = rows_at_once(shard.cols());
     let count = rows.len().div_ceil(at_once).max(1);
@@ -101,7 +101,7 @@ fn pack(shard: &Shard, rows: &[u32], pool: &mut Pool) -> Block {
     }
 }
 
-/// Puts the rows of partners where they belong among those that nobody needs, and checks that all have come.
+/// Unpacks the rows of partners, and checks that all have come.
 fn unpack(
     mut blocks: Vec<Block>,
     needs: &RowExchange,
@@ -127,7 +127,7 @@ fn unpack(
     let shards = needs.partners.iter().map(|(_, rows)| {
         let mut buffer = pool.take(rows.len() * stride);
         if cfg!(any(test, debug_assertions)) {
-            // Whoever reads a row that was not asked for shall see it.
+            // Rows that were not asked for are NaN, so that reading one shows.
             buffer.fill(f32::NAN);
         }
         while let Some(row) = received.next_if(|row| rows.contains(row)) {
@@ -139,7 +139,7 @@ fn unpack(
     Ok(shards.collect())
 }
 
-/// Gives this worker's rows, and those that its partners sent for this process, to all workers of it.
+/// Shares this worker's rows, and those its partners sent, with its process.
 fn hand_out<'scope>(
     scope: Scope<'scope, u64>,
     shards: &Link<'scope>,

@@ -1,4 +1,4 @@
-//! What the leader, the first worker of all, has or computes, brought to every worker.
+//! Results of the leader, the first worker of all, broadcast to every worker.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Session<'_> {
     {
         if self.worker() == 0 {
             let computed = compute();
-            // Workers that fail alike must all hear why, or they would wait for what never comes.
+            // The others learn of an error, or they would wait for a broadcast that never comes.
             let message = encode(&computed.as_ref().map_err(E::to_string));
             self.broadcast(Payload::Bytes(message.into()))?;
             return computed;
@@ -70,7 +70,7 @@ impl Session<'_> {
         }
     }
 
-    /// Gathers a panel to which only the leader contributes.
+    /// All-gathers a panel that the leader alone has.
     fn of_first(&mut self, rows: usize, cols: usize, entries: &[f32]) -> Result<Arc<GatheredPanel>, EngineError> {
         let is_first = self.worker() == 0;
         assert!(!is_first || entries.len() == rows * cols, "the leader has all entries");
@@ -86,7 +86,7 @@ impl Session<'_> {
 }
 
 impl GatheredPanel {
-    /// All numbers, where one worker contributed them.
+    /// The entries, where one worker contributed them all.
     fn one_block(&self) -> Option<&[f32]> {
         let mut blocks = self.blocks.iter().filter(|block| block.rows > 0).map(|block| block.numbers());
         let first = blocks.next().unwrap_or_default();
@@ -98,12 +98,12 @@ fn coding() -> impl bincode::Options {
     bincode::DefaultOptions::new().with_fixint_encoding()
 }
 
-/// Plain data as bytes, floats with all their bits.
+/// Serialises plain data; floats keep all their bits.
 pub(super) fn encode(data: &impl Serialize) -> Vec<u8> {
     coding().serialize(data).expect("plain data in memory has a form in bytes")
 }
 
-/// The data that some bytes hold; `None` if they hold something else.
+/// Deserialises plain data; `None` if the bytes hold something else.
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     coding().with_limit(bytes.len() as u64).deserialize(bytes).ok()
 }
@@ -142,7 +142,7 @@ mod tests {
     fn results_of_the_leader_arrive_with_all_their_bits() {
         on_every_cluster(|session| {
             for length in [0, 1, 4096, 300_000] {
-                // Numbers that are none, too, in all their forms.
+                // Infinities and NaN with payloads, too.
                 let computed = || (0..length).map(|place| f64::from_bits(u64::MAX << (place % 64) | place)).collect();
                 let worker = session.worker();
                 let (leader, numbers) =

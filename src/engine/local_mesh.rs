@@ -1,4 +1,4 @@
-//! Several processes of a mesh in one: for tests.
+//! A mesh of several processes in one, for tests.
 
 use std::net::TcpListener;
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::mesh::{ClusterAgreement, Mesh, MeshError, Secret, Settings};
 
-/// What each of so many processes has of a mesh, over the loopback network.
+/// The meshes of `processes` processes, over the loopback network.
 pub(super) fn meshes(processes: usize) -> Vec<&'static Mesh> {
     let taken: Vec<_> = (0..processes).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let addresses: Vec<String> = taken.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();

@@ -1,4 +1,4 @@
-//! What travels between operators: one message, one thing.
+//! Messages between operators, and their payloads.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,16 +13,17 @@ use crate::kernel::buffer::Buffer;
 use crate::kernel::panel::stride;
 use crate::kernel::spmm::Segments;
 
-/// A timely container that holds one [`Payload`].
+/// A timely container with one [`Payload`].
 #[derive(Clone, Default)]
 pub(super) struct Message {
-    /// What progress tracking counts it as: one, or, on its way to every worker, one for each of them.
+    /// Its count in progress tracking: one, or, while it is sent to every worker, the number of
+    /// workers.
     pub(super) weight: i64,
-    /// The worker that it goes to, where it goes to one alone.
+    /// The receiver, where there is one.
     pub(super) to: usize,
     /// The worker that sends it.
     pub(super) sender: usize,
-    /// How many messages the sender sends in this epoch to whoever gets this one.
+    /// How many messages the sender sends to this receiver in this epoch.
     pub(super) of: usize,
     pub(super) payload: Payload,
 }
@@ -40,33 +41,33 @@ impl Accountable for Message {
     }
 }
 
-/// What a message holds.
+/// The content of a message.
 #[derive(Clone, Default)]
 pub(super) enum Payload {
     #[default]
     Nothing,
     /// A worker's rows of a panel.
     Shard(Shard),
-    /// Rows of a panel on their way to everybody.
+    /// Rows of a panel, sent to every worker.
     Block(Block),
-    /// All rows of some columns, from this one on, on their way to the other workers of the process.
+    /// All rows of some columns, from this one on, sent to the workers of the process.
     Columns(usize, Shard),
-    /// The rows of some workers of other processes, as far as this process needs them.
+    /// Rows of other processes' workers, as far as this process needs them.
     Shards(Vec<Shard>),
     /// All the rows of a panel.
     Gathered(Arc<GatheredPanel>),
-    /// Sums over some tiles, on their way to everybody.
+    /// Sums over some tiles, sent to every worker.
     Partial(Arc<Partial>),
     /// Sums over all tiles: the same everywhere.
     Reduced(Arc<Reduced>),
-    /// Data of one worker, on their way to everybody.
+    /// Data of one worker, sent to every worker.
     Bytes(Arc<[u8]>),
-    /// The error that stands in place of a result.
+    /// An error in place of a result.
     Failure(Arc<EngineError>),
 }
 
 impl Payload {
-    /// Bytes of the numbers that it takes to another process.
+    /// Bytes of its numbers between processes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Block(block) => block.rows * stride(block.cols) * size_of::<f32>(),
@@ -77,7 +78,7 @@ impl Payload {
     }
 }
 
-/// Rows of a panel: consecutive ones, or, on their way to a process that needs no others, the next that it needs.
+/// Rows of a panel: consecutive ones, or the next that the receiving process needs.
 #[derive(Clone)]
 pub(super) struct Block {
     pub(super) total_rows: usize,
@@ -92,7 +93,7 @@ pub(super) struct Block {
 pub(super) enum BlockData {
     /// In a buffer of a worker of this process.
     Shared(Arc<Buffer>, Range<usize>),
-    /// In the bytes that came over the wire, from this offset on.
+    /// In received bytes, from this offset on.
     Received(Arc<Bytes>, usize),
 }
 
@@ -119,7 +120,7 @@ impl Block {
     }
 }
 
-/// All the rows of a panel, in blocks.
+/// A panel with all rows, in blocks.
 pub(super) struct GatheredPanel {
     pub(super) total_rows: usize,
     pub(super) cols: usize,
@@ -161,7 +162,7 @@ impl Partial {
         shape(self) == shape(other)
     }
 
-    /// The tree, for people.
+    /// Describes the tree in error messages.
     pub(super) fn tree(&self) -> String {
         let Self { combine, tiles, length, cols, .. } = self;
         format!("{tiles} tiles of {length} numbers in {cols} columns ({combine:?})")

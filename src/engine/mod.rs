@@ -1,16 +1,20 @@
-//! Who multiplies: timely workers, each with its tiles of every panel.
+//! Distributed products and reductions on timely dataflow.
 //!
-//! [`run`] starts the workers; each gets a [`Session`], and all of them run the same job, step by step. A
-//! [`Program`](crate::plan::Program) becomes one dataflow with one named operator a step; a multiplication is one epoch
-//! of it. Between steps panels stay where they are, cut by rows into [`Shard`]s of whole tiles; a step that needs all the
-//! rows of a panel is preceded by an all-gather, and sums over rows go up a fixed binary tree over the tiles. Between
-//! processes a sparse product is preceded by a gather of the rows that it picks, if they are few enough. So a
-//! result never depends on who computed it: the bits are those of one worker, whatever the number of workers. Small
-//! matrices are multiplied by columns in place of rows, with the same bits.
+//! [`run`] starts the workers. Each gets a [`Session`], and all of them run the same job. Panels
+//! are cut by rows into [`Shard`]s of whole tiles, one a worker. A
+//! [`Program`](crate::plan::Program) runs by one of two schedules, with the same bits:
 //!
-//! Three things do not go unnoticed. A block that was not sent, or sent twice: every block says how many its sender
-//! sends. A failing step: its error travels in place of its result, and all workers agree on it before the epoch ends. A
-//! worker that panics, or ends before the others: they stop at their next turn.
+//! By rows it is a dataflow with one named operator a step, one epoch a product. A step that reads
+//! all rows of a panel is preceded by an all-gather; between processes only the rows that sparse
+//! products pick are sent, where they are few. Sums over rows go up a fixed binary tree over tiles.
+//! By columns, for small matrices, each worker takes some columns through all steps.
+//!
+//! The bits of a result are those of one worker, whatever the number of workers.
+//!
+//! Three faults are detected. A block that is missing or sent twice: every block says how many its
+//! sender sends. A failing step: its error travels in place of its result, and all workers agree on
+//! it before the epoch ends. A worker that panics or ends before the others: they stop at their
+//! next epoch.
 //!
 //! Workers may be spread over several processes: see [`mesh`].
 //!

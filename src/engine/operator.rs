@@ -1,4 +1,4 @@
-//! An operator that waits for one payload on each of its inputs and makes one of them.
+//! Operators that compute on one payload of each input.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -19,16 +19,17 @@ use super::trace;
 /// A stream of messages; times are epochs.
 pub(super) type Link<'scope> = Stream<'scope, u64, Message>;
 
-/// Sends messages as they are.
+/// Sends messages without batching.
 pub(super) type MessageBuilder = NoopBuilder<Message>;
 
-/// What has arrived in an epoch.
+/// The inputs of an epoch so far.
 struct Waiting {
     capability: Capability<u64>,
     arrived: Vec<Option<Payload>>,
 }
 
-/// Adds an operator that computes on what its worker has. An error on an input passes through; a panic becomes an error.
+/// Adds an operator that computes on this worker's payloads. An error on an input passes through; a
+/// panic becomes an error.
 pub(super) fn local<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -65,7 +66,7 @@ pub(super) fn local<'scope>(
     stream
 }
 
-/// The first failure among the payloads, or what is computed of them.
+/// The first failure among the inputs, or the result.
 pub(super) fn outcome(
     worker: usize,
     name: &str,

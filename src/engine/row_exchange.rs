@@ -1,4 +1,5 @@
-//! Which rows go to which process: found by each from its own tiles, and told to the others before the first product.
+//! Which rows each process needs of panels: found from its tiles, and exchanged before the first
+//! product.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,19 +12,20 @@ use crate::kernel::panel::stride;
 use crate::plan::needs::{Readers, foreign, pays};
 use crate::plan::{Layouts, Program, Value};
 
-/// Words of 64 bits in a row of bits that travel as a panel, and the numbers that it then has.
+/// A bit set is sent as a panel: 64-bit words in a row, and f32 entries in a row.
 const ROW_WORDS: usize = 32;
 const ROW_NUMBERS: usize = 2 * ROW_WORDS;
 
-/// What a process needs of the panels that sparse products read, one set for all that are read through the same matrices.
+/// The rows that this process needs of panels, one set for all values that are read through the
+/// same matrices.
 pub(super) struct RowRequests {
     sets: Vec<RowSet>,
-    /// By program: the set of each value that has one.
+    /// By program: the number of the set of each value that has one.
     of_values: Vec<BTreeMap<Value, usize>>,
 }
 
 impl RowRequests {
-    /// What this process needs; nothing where there is no other to ask.
+    /// The requests of this process; none if it is the only one.
     pub(super) fn new(programs: &[Arc<Program>], layouts: &Layouts, cluster: Cluster) -> Self {
         let mut known: Vec<Readers> = Vec::new();
         let mut number_of = |(value, readers): (Value, Option<Readers>)| {
@@ -45,28 +47,28 @@ impl RowRequests {
         self.sets.iter().flat_map(|set| set.words()).copied()
     }
 
-    /// As many sets as these, of the same sizes, from their words one after the other.
+    /// Sets of the same sizes, from their words.
     fn with_words(&self, mut words: impl Iterator<Item = u64>) -> Option<Vec<RowSet>> {
         let set = |own: &RowSet| RowSet::from_words(own.rows(), words.by_ref().take(own.words().len()).collect());
         self.sets.iter().map(set).collect()
     }
 }
 
-/// What a worker sends of a panel to other processes, and what it gets of others for its own.
+/// The rows that a worker exchanges with other processes, for one panel.
 ///
-/// It has a partner in every other process, the worker of the same place there: to him it sends, and from him it gets.
+/// Its partner in another process is the worker of the same place there.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RowExchange {
-    /// The partners, and which of this worker's rows each gets for his process.
+    /// By partner: which of this worker's rows it gets for its process.
     pub(super) sent: Vec<(usize, Vec<u32>)>,
-    /// The partners, and which rows each has.
+    /// By partner: the rows that it owns.
     pub(super) partners: Vec<(usize, Range<usize>)>,
-    /// Those of their rows that this process needs, in order.
+    /// Rows of the partners that this process needs, in order.
     pub(super) received: Vec<u32>,
 }
 
 impl RowExchange {
-    /// For a worker, from what each process needs of a panel.
+    /// The exchange of a worker, from the needs of each process.
     fn new(needed: &[&RowSet], layouts: &Layouts, worker: usize, workers: usize) -> Self {
         let layout = layouts.get(needed[0].rows());
         let (process, place) = (worker / workers, worker % workers);
@@ -84,8 +86,8 @@ impl RowExchange {
 }
 
 impl Session<'_> {
-    /// Tells the other processes what this one needs, and hears what they need. By program: the values of which only
-    /// needed rows are sent, because there are few enough; all processes see the same.
+    /// Exchanges the requests of all processes. By program: the values of which only needed rows
+    /// are sent, because they are few. All processes agree.
     pub(super) fn plan_row_exchanges(
         &mut self,
         wanted: &RowRequests,
@@ -110,16 +112,16 @@ impl Session<'_> {
         Ok(wanted.of_values.iter().map(of_program).collect())
     }
 
-    /// By process: its sets.
+    /// The sets of every process.
     fn all_needs(&mut self, wanted: &RowRequests) -> Result<Vec<Vec<RowSet>>, EngineError> {
         let (worker, workers) = (self.worker(), self.context().transfer.workers);
         let (process, processes) = (worker / workers, self.workers() / workers);
         let words: Vec<[u8; 8]> = wanted.words().map(u64::to_le_bytes).collect();
         let rows = words.len().div_ceil(ROW_WORDS).max(1);
-        // The first worker of a process speaks for it.
+        // The first worker of a process contributes its sets.
         let own = process * rows + if self.context().is_first { 0 } else { rows }..(process + 1) * rows;
         let mut buffer = self.context().pool.borrow_mut().take(own.len() * stride(ROW_NUMBERS));
-        // Numbers are never looked at on their way, so any bits pass.
+        // The entries are never interpreted as numbers, so any bits pass.
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut buffer);
         bytes.iter_mut().zip(words.as_flattened()).for_each(|(to, from)| *to = *from);
         let buffer = self.context().pool.borrow_mut().lend(buffer);
@@ -141,7 +143,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against an obvious count: a process needs a row if one of its workers has an entry in that column.
+        /// Against an obvious count: a process needs a row if one of its workers has an entry in
+        /// that column.
         #[test]
         fn everybody_sends_what_others_need_and_no_more(
             n in 1usize..700,

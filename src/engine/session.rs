@@ -1,7 +1,7 @@
-//! What a job can ask of its worker.
+//! The operations of a job: products, reductions, collectives.
 //!
-//! Every method that sums or multiplies involves all workers: all must call it, in the same order. What it returns is
-//! then the same everywhere (sums), or everybody's own rows of the same panel.
+//! All workers must call the methods that reduce or multiply in the same order. Sums are the same
+//! on every worker; of panels each worker has its own rows.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,19 +30,19 @@ use crate::matrix::Dense;
 use crate::plan::count::panel_bytes;
 use crate::plan::{Layouts, Program, Value};
 
-/// How long a worker sleeps before it looks whether it was asked to stop.
+/// Sleep between two checks for a stop request.
 const PARK_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// How long a worker looks for news before it goes to sleep, where every worker has a core to itself: to be woken up takes about
-/// as long, and a small step less.
+/// Time a worker polls before it sleeps, where every worker has a core to itself: to wake up takes
+/// about as long, and a small step less.
 const SPIN_TIME: Duration = Duration::from_micros(50);
 
-/// One worker's part in a run.
+/// A worker's handle on a run.
 pub struct Session<'a> {
     worker: &'a mut Worker,
     context: Rc<Context>,
     programs: Vec<Planned>,
-    /// What multiplies by columns, by the positions of the programs that columns go through.
+    /// Dataflows that multiply by columns, by the programs that they run in turn.
     by_columns: BTreeMap<Vec<usize>, Flow>,
     reduce: Flow,
     gather: Flow,
@@ -55,30 +55,30 @@ pub struct Session<'a> {
     has_own_core: bool,
     /// Workers of the process.
     workers: usize,
-    /// The most bytes that the process may hold, if there is a limit and no other process that might have another one.
+    /// Memory limit of the process; none with several processes, whose limits may differ.
     memory: Option<u64>,
-    /// Epochs of all dataflows together that this worker has entered.
+    /// Epochs that this worker has entered, over all dataflows.
     epochs: u64,
-    /// The agreement on the last turn, which nobody has waited for yet.
+    /// The agreement on the last epoch, until somebody waits for it.
     unconfirmed: Option<Awaited>,
 }
 
-/// The part of the memory that copies of a panel may take: one in so many.
+/// Copies of a panel may take one part in this many of the memory.
 const COPIES: u64 = 8;
-/// Columns of a panel at a time where they would take more.
+/// Columns of a panel that are collected at a time otherwise.
 const NARROW_COLUMNS: usize = 16;
 
-/// A program, and the dataflow that runs it, once there was use for it.
+/// A program, and its dataflow once it was used.
 struct Planned {
     program: Arc<Program>,
-    /// The values of which only needed rows go to other processes.
+    /// Values of which other processes get needed rows only.
     needs: BTreeMap<Value, Rc<RowExchange>>,
     by_rows: Option<Flow>,
     /// To multiply by columns, where columns do not mix.
     by_columns: Option<Rc<ColumnSchedule>>,
 }
 
-/// Something that a dataflow will leave in a slot.
+/// An output that a dataflow will deliver.
 struct Awaited {
     slot: Slot,
     epoch: u64,
@@ -121,7 +121,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes the programs up, once all processes know what each needs.
+    /// Prepares the programs, once all processes have exchanged their needs.
     pub(super) fn start(&mut self, programs: &[Arc<Program>], wanted: &RowRequests) -> Result<(), EngineError> {
         let mut needs = self.plan_row_exchanges(wanted)?.into_iter();
         for program in programs {
@@ -147,12 +147,12 @@ impl<'a> Session<'a> {
         self.context.worker
     }
 
-    /// The number of workers, those of other processes included.
+    /// The number of workers of all processes.
     pub fn workers(&self) -> usize {
         self.worker.peers()
     }
 
-    /// Multiplies a panel by the matrix of a program, by the program's position.
+    /// Multiplies a panel by the matrix of a program, given by position.
     ///
     /// # Panics
     /// If there is no such program, or the panel has another number of rows than it takes.
@@ -202,7 +202,8 @@ impl<'a> Session<'a> {
         self.product(x, |session| session.by_columns.get_mut(programs))
     }
 
-    /// Seconds that each step of a program took this worker when it was last run; waiting for others is no part of it.
+    /// Seconds that each step of a program took on this worker in its last run by rows, without
+    /// waiting.
     pub fn step_seconds(&self, program: usize) -> Vec<f64> {
         self.context.seconds.borrow()[program].clone()
     }
@@ -217,7 +218,7 @@ impl<'a> Session<'a> {
         self.product(x, |session| session.programs[program].by_rows.as_mut())
     }
 
-    /// What a dataflow that was built makes of a panel.
+    /// One epoch of a dataflow that multiplies.
     fn product(&mut self, x: Shard, flow: impl Fn(&mut Self) -> Option<&mut Flow>) -> Result<Shard, EngineError> {
         match self.run_epoch("before a product", flow, Payload::Shard(x))? {
             Payload::Shard(shard) => Ok(shard),
@@ -225,7 +226,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A panel of independent normal numbers, from a counter-based generator: the same for any number of workers.
+    /// A panel of independent normal numbers, from a counter-based generator: the same for any
+    /// number of workers.
     pub fn random_normal(&mut self, rows: usize, cols: usize, seed: u64, stream: u32) -> Result<Shard, EngineError> {
         self.context.shard_by_tiles(rows, cols, |rows, out| {
             random::fill_normal(seed, stream, rows.start as u64, out);
@@ -273,8 +275,8 @@ impl<'a> Session<'a> {
         self.reduce(partial, "residuals")
     }
 
-    /// The sum of something over `count` pieces of work, which workers share out among them: `of_piece` fills in what one
-    /// piece gives.
+    /// The sum over `count` pieces of work, which workers share: `of_piece` fills in the summand of
+    /// one.
     pub fn sum_over(
         &mut self,
         count: usize,
@@ -288,8 +290,8 @@ impl<'a> Session<'a> {
         self.reduce(partial, "a sum")
     }
 
-    /// A panel of which every worker has all rows, as columns of the shards. Columns beyond those of `dense` are drawn
-    /// from the counter-based generator.
+    /// The shard of a panel of which every worker has all rows. Columns beyond those of `dense` are
+    /// random.
     pub fn panel_from(&mut self, dense: &Dense, cols: usize, seed: u64, stream: u32) -> Result<Shard, EngineError> {
         let given = dense.columns().min(cols);
         self.context.shard_by_tiles(dense.rows(), cols, |rows, mut out| {
@@ -314,11 +316,11 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The whole panel, handed out on the first worker of each process; `None` on the others.
+    /// The whole panel on the first worker of each process; `None` on the others.
     pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
         let (rows, columns) = (x.total_rows(), x.cols());
         let at_a_time = self.columns_at_a_time(rows, columns);
-        // Panels are collected when the steps that made them are over: what was kept for those would only add to the peak.
+        // Free idle buffers first: they would add to the peak.
         self.context.pool.borrow_mut().free_idle();
         let length = if self.context.is_first { rows * columns } else { 0 };
         let mut data = Vec::with_capacity(length);
@@ -345,8 +347,8 @@ impl<'a> Session<'a> {
         dense.map(Some).map_err(|_| self.missing_answer("a panel"))
     }
 
-    /// How many columns of a panel every worker may put together at a time: all, unless the copies of all workers were a good
-    /// part of the memory there is. Results do not depend on it.
+    /// Columns of a panel that every worker may gather at a time: all, unless the copies of all
+    /// workers took a good part of the memory limit. Results do not depend on it.
     pub fn columns_at_a_time(&self, rows: usize, columns: usize) -> usize {
         let copies = self.workers as u64 * panel_bytes(rows, columns);
         let is_tight = self.workers > 1 && self.memory.is_some_and(|memory| copies > memory / COPIES);
@@ -365,7 +367,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The bytes of the one worker that gives some, on every worker.
+    /// Broadcasts the bytes of the one worker that gives some.
     pub(super) fn broadcast(&mut self, own: Payload) -> Result<Arc<[u8]>, EngineError> {
         if self.broadcast.is_none() {
             self.broadcast = Some(broadcast_flow(self.worker));
@@ -376,7 +378,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The error of the leader, of which the end of this worker is a consequence.
+    /// Ends this worker because the leader failed.
     pub(super) fn stopped_by_leader(&mut self, message: String) -> EngineError {
         self.was_stopped = true;
         EngineError::Stopped { worker: 0, message }
@@ -395,17 +397,18 @@ impl<'a> Session<'a> {
     pub(super) fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
         let payload = self.run_epoch(what, |session| Some(&mut session.reduce), Payload::Partial(Arc::new(partial)))?;
         let Payload::Reduced(reduced) = payload else { return Err(self.missing_answer(what)) };
-        // Everybody has the same sums, so everybody sees the same overflow.
+        // All workers have the same sums, and see the same overflow.
         if !reduced.values.iter().all(|value| value.is_finite()) {
             return Err(EngineError::NotFinite { step: what.into() });
         }
         Ok(Arc::try_unwrap(reduced).map_or_else(|shared| shared.values.clone(), |reduced| reduced.values))
     }
 
-    /// One epoch of a dataflow: gives it this worker's input and steps until this worker has its answer.
+    /// Runs one epoch of a dataflow: sends this worker's input, and steps until its answer is
+    /// there.
     ///
-    /// Whether the others have theirs is asked one turn later, so that a worker that is done goes on: the work of two
-    /// epochs can be balanced where that of each cannot.
+    /// The agreement of all workers is awaited one epoch later, so that a worker that is done goes
+    /// on: imbalances of two epochs may cancel.
     fn run_epoch(
         &mut self,
         what: &str,
@@ -434,7 +437,7 @@ impl<'a> Session<'a> {
             self.wait_for(&before)?;
         }
         match self.wait_for(&answers) {
-            // All end with the error that all agree on.
+            // All workers return the error that all agree on.
             Err(error) => self.wait_for(&agreement).and(Err(error)),
             Ok(answer) => {
                 self.unconfirmed = Some(agreement);
@@ -443,7 +446,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Steps until something has arrived; an error that arrives in its place is returned.
+    /// Steps until an output is there; a failure is returned as an error.
     fn wait_for(&mut self, awaited: &Awaited) -> Result<Payload, EngineError> {
         let mut idle_since = None;
         loop {

@@ -1,4 +1,4 @@
-//! GatheredPanel answers, for those who need no session of their own.
+//! Single operations in a run of their own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::{Cluster, EngineError, run};
 use crate::matrix::{Dense, Matrix};
 use crate::plan::{Program, Side};
 
-/// The entries of a matrix. Few rows are formed by way of the transpose: a walk from each row, not one from each column.
+/// Forms a matrix. One with fewer rows than columns is formed by its transpose.
 pub fn form(matrix: &Matrix, cluster: Cluster) -> Result<Dense, EngineError> {
     let shape = matrix.shape();
     let is_wide = shape.rows < shape.columns;
@@ -19,7 +19,7 @@ pub fn form(matrix: &Matrix, cluster: Cluster) -> Result<Dense, EngineError> {
     Ok(if is_wide { entries.transposed() } else { entries })
 }
 
-/// The matrix with some of its parts written down.
+/// The matrix with some of its parts formed.
 pub fn with_formed(matrix: &Matrix, parts: &[Matrix], cluster: Cluster) -> Result<Matrix, EngineError> {
     let mut formed = HashMap::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! What one worker computes in one step: its own tiles of the result.
+//! The computation of one step on one worker: its own tiles of the result.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::kernel::spmm::{Factors, Operand, Segments, spmm};
 use crate::kernel::{Buffer, columns, elementwise, gemm};
 use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, RowRange, Side, Step, Term, Value};
 
-/// What the steps of a worker share.
+/// State that the steps of a worker share.
 pub(super) struct Context {
     pub(super) worker: usize,
     /// Whether it is the first worker of its process.
@@ -28,7 +28,7 @@ pub(super) struct Context {
     /// The matrix and the permutation of the rows of all panels, where they are permuted.
     pub(super) permuted: Option<Rc<PermutedMatrix>>,
     pub(super) dense_scratch: RefCell<gemm::Scratch>,
-    /// A panel that several workers have parts of.
+    /// Scratch: a panel joined from several workers' parts.
     pub(super) joined: RefCell<Buffer>,
     /// Seconds that each step of each program took this worker when it was last run.
     pub(super) seconds: RefCell<Vec<Vec<f64>>>,
@@ -85,7 +85,7 @@ impl Context {
         Ok(Shard::new(rows, own, cols, buffer))
     }
 
-    /// Combines something of every tile that this worker has.
+    /// The part of a tile tree over this worker's tiles.
     pub(super) fn partial(
         &self,
         rows: usize,
@@ -122,9 +122,9 @@ pub(super) fn reads(step: &Step) -> Vec<(Value, Access)> {
         }
         Action::Project { input, .. } | Action::ColumnSums { input } => vec![(*input, Access::OwnRows)],
         Action::Spread { input, .. } | Action::RankOne { input, .. } => vec![(*input, Access::Reduced)],
-        // A sum of nothing still has to be told how many columns it has.
+        // An empty sum has the columns of `like`.
         Action::Combine { terms, like } if terms.is_empty() => vec![(*like, Access::OwnRows)],
-        // What is stored waits for nothing but the start.
+        // Stored matrices depend on nothing; the input starts the step.
         Action::Stored { .. } => vec![(Value::INPUT, Access::OwnRows)],
         Action::HStack { values } => values.iter().map(|value| (*value, Access::OwnRows)).collect(),
         Action::Combine { terms, .. } => terms.iter().map(|term| (term.value, Access::OwnRows)).collect(),
@@ -218,7 +218,7 @@ pub(super) fn compute(
             let joined = &mut *context.joined.borrow_mut();
             let g = Panel::new(x.total_rows, x.cols, x.rows().joined(joined));
             context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
-                // A recycled buffer holds anything.
+                // Recycled buffers are not zero.
                 out.data_mut().fill(0.0);
                 match side {
                     Side::Plain => map.apply(rows.clone(), g, out.reborrow()),
@@ -324,7 +324,7 @@ fn finish(epilogue: &Epilogue, inputs: &Inputs<'_>, rows: Range<usize>, out: Pan
     elementwise::scale_and_add(epilogue.alpha as f32, left, add, out);
 }
 
-/// Rounds a row of sums into a panel. The padding becomes zero too: a recycled buffer holds anything.
+/// Rounds a row of sums into a panel, padding with zeros.
 fn write_row(source: &[f64], out: &mut PanelMut<'_>, row: usize) {
     let stride = out.stride();
     let row = &mut out.data_mut()[row * stride..(row + 1) * stride];

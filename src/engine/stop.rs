@@ -1,8 +1,8 @@
-//! When one worker ends early, all do.
+//! Stops all workers when one ends early.
 //!
-//! An error inside the dataflow reaches everybody by itself. A panic in the job, or an error that only one worker meets,
-//! would leave the others waiting for blocks that never come: they look here while they wait. So would a worker whose job
-//! ends, without an error, before those of the others.
+//! An error inside the dataflow reaches all workers. A panic in the job, an error that only one
+//! worker meets, or a job that ends before the others would leave them waiting for blocks, so
+//! waiting workers check the [`StopSign`].
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -18,20 +18,20 @@ pub(super) struct StopSign {
     reason: OnceLock<EngineError>,
     /// The first worker of this process.
     first: usize,
-    /// By worker of this process: after how many epochs its job ended, [`RUNNING`] until then.
+    /// By worker of this process: its number of epochs when its job ended, or [`RUNNING`].
     ended_at: Vec<AtomicU64>,
 }
 
 const RUNNING: u64 = u64::MAX;
 
 impl StopSign {
-    /// For so many workers of this process, from `first` on.
+    /// For `workers` workers of this process, from `first` on.
     pub(super) fn new(first: usize, workers: usize) -> Self {
         let ended_at = (0..workers).map(|_| AtomicU64::new(RUNNING)).collect();
         Self { reason: OnceLock::new(), first, ended_at }
     }
 
-    /// Notes that the job of a worker has ended, after so many epochs.
+    /// Records that the job of a worker ended after `epochs` epochs.
     pub(super) fn end(&self, worker: usize, epochs: u64) {
         self.ended_at[worker - self.first].store(epochs, Ordering::Release);
     }
@@ -42,7 +42,7 @@ impl StopSign {
         let _ = self.reason.set(reason);
     }
 
-    /// Why a worker should not wait for this turn to end, if there is a reason.
+    /// The reason why an epoch will not complete, if there is one.
     pub(super) fn reason_to_stop(&self, turn: u64) -> Option<EngineError> {
         if let Some(reason) = self.reason.get() {
             return Some(reason.clone());
@@ -55,12 +55,12 @@ impl StopSign {
 }
 
 thread_local! {
-    /// Where the last panic of this thread happened, while it is being watched.
+    /// The place of the last panic of this thread, while it is watched.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
     static IS_WATCHED: RefCell<bool> = const { RefCell::new(false) };
 }
 
-/// Notes where a watched thread panics, in place of printing it: the panic is reported as an error.
+/// Records where a watched thread panics, in place of printing it.
 fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

@@ -1,4 +1,5 @@
-//! Sparse matrix times dense panel (SpMM) on one thread: one entry point, [`spmm`], and two kernels.
+//! Sparse matrix times dense panel (SpMM) on one thread: one entry point, [`spmm`], and two
+//! kernels.
 //!
 //! | kernel | when | bound by |
 //! |---|---|---|
@@ -6,15 +7,16 @@
 //! | [`LengthSortedRows`] | short rows, one strip, a panel that stays in a near cache | branches |
 //!
 //! Both add the entries of a row in their stored order and never mix columns, so the choice does
-//! not show in the bits of the result. AVX2 and AVX-512 round a multiply-add once, plain code twice.
+//! not show in the bits of the result. AVX2 and AVX-512 round a multiply-add once, plain code
+//! twice.
 //!
 //! **By tile.** Threads share the memory bus, so what counts is how often panels come from memory.
-//! All tiles go over one strip before the next strip starts: the strip's rows of the panel come from
-//! memory once, and are picked from a shared cache, while the result streams by in order. (Groups of
-//! tiles kept in the cache move fewer bytes, but at random: a third slower.) A block of at most
-//! [`BLOCK`] columns is summed in registers, so a row of the result is touched once a strip, and
-//! wide panels are handled block by block, so that each block fits the cache as a narrow panel does.
-//! Rows that are picked soon are prefetched.
+//! All tiles go over one strip before the next strip starts: the strip's rows of the panel come
+//! from memory once, and are picked from a shared cache, while the result streams by in order.
+//! (Groups of tiles kept in the cache move fewer bytes, but at random: a third slower.) A block of
+//! at most [`BLOCK`] columns is summed in registers, so a row of the result is touched once a
+//! strip, and wide panels are handled block by block, so that each block fits the cache as a narrow
+//! panel does. Rows that are picked soon are prefetched.
 //!
 //! Diagonal factors on both sides, a scalar and an added panel are part of the same pass.
 
@@ -41,8 +43,8 @@ use super::elementwise::Term;
 use super::{Buffer, Cell, Panel, PanelMut, Simd, Tile, stride};
 use by_tile::{blocks, multiply_cell};
 
-/// Entries of a panel that a near cache holds. Prefetching its rows would take a quarter of the time
-/// of a product with few columns.
+/// Entries of a panel that a near cache holds. Prefetching its rows would take a quarter of the
+/// time of a product with few columns.
 const NEAR: usize = 192 << 10;
 
 /// The factors of a product: `alpha · diag(left) · A · diag(right)`.

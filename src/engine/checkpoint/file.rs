@@ -1,6 +1,7 @@
-//! A file of a checkpoint: rows of bytes in tiles, with a checksum a tile.
+//! A file of a checkpoint: rows of bytes in tiles, with a checksum for each tile.
 //!
-//! CRC-32 finds what disks and interrupted writes do to files, at the speed of memory. Nobody is kept from forging it.
+//! CRC-32 detects disk errors and interrupted writes at the speed of memory. It is no protection
+//! against forgery.
 
 use std::io::{self, Read, Write};
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::Tiling;
 
-/// What a file must hold.
+/// The shape and the checksums of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CheckpointFile {
     /// Its name.
@@ -17,11 +18,11 @@ pub(super) struct CheckpointFile {
     pub(super) row_bytes: u64,
     /// Rows of every tile but perhaps the last.
     pub(super) tile_rows: u64,
-    /// One a tile.
+    /// One checksum a tile.
     pub(super) checksums: Vec<u32>,
 }
 
-/// How a file differs from what it must hold.
+/// How a file differs from its description.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Damage {
     #[error("{file} cannot be read: {source}")]
@@ -33,7 +34,7 @@ pub(super) enum Damage {
 }
 
 impl CheckpointFile {
-    /// Whether its numbers fit each other, and its name stays in the folder.
+    /// Whether the description is consistent, and the name stays in the folder.
     pub(super) fn is_sound(&self) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         !self.file.is_empty()
@@ -48,8 +49,8 @@ impl CheckpointFile {
         self.rows.checked_mul(self.row_bytes).filter(|&bytes| usize::try_from(bytes).is_ok())
     }
 
-    /// Whether its rows can be those of a panel. The tiles are those of so many rows, so that there are no more rows than
-    /// checksums answer for, even where a row has no bytes.
+    /// Whether it can hold a panel. There are no more rows than checksums answer for, even where a
+    /// row has no bytes.
     pub(super) fn is_of_panel(&self) -> bool {
         let tile_rows = |rows| Tiling::new(rows).tile_rows() as u64;
         self.row_bytes.is_multiple_of(size_of::<f32>() as u64)
@@ -61,8 +62,8 @@ impl CheckpointFile {
         self.row_bytes as usize / size_of::<f32>()
     }
 
-    /// Hands the tiles of a file of `length` bytes to `take`, each after its checksum was found right. No more memory is
-    /// asked for than the file is long.
+    /// Hands the tiles of a file of `length` bytes to `take`, each after its checksum was verified.
+    /// Memory use is bounded by the length of the file.
     pub(super) fn read(&self, mut from: impl Read, length: u64, mut take: impl FnMut(&[u8])) -> Result<(), Damage> {
         let file = || self.file.clone();
         let expected = self.bytes().unwrap_or(u64::MAX);
@@ -84,7 +85,7 @@ impl CheckpointFile {
     }
 }
 
-/// Writes the rows of a piece.
+/// Writes rows and their checksums.
 pub(super) struct CheckpointFileWriter<W> {
     to: W,
     piece: CheckpointFile,
@@ -121,7 +122,7 @@ impl<W: Write> CheckpointFileWriter<W> {
         Ok(())
     }
 
-    /// What was written, and where.
+    /// The description of what was written, and the writer.
     pub(super) fn finish(mut self) -> io::Result<(CheckpointFile, W)> {
         if self.rows > 0 {
             self.end_tile()?;
@@ -167,7 +168,7 @@ mod tests {
             prop_assert!(matches!(read(&piece, &bytes[..place]), Err(Damage::Length { .. })), "cut off");
         }
 
-        /// Whatever a manifest says of a file, reading it asks for no more memory than the file has bytes, and ends.
+        /// Reading ends, with memory bounded by the file, whatever the manifest says.
         #[test]
         fn any_numbers_are_read_or_refused(
             rows in any::<u64>(), row_bytes in any::<u64>(), tile_rows in any::<u64>(), checksums in 0usize..4,

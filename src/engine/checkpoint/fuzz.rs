@@ -1,4 +1,4 @@
-//! The files of a checkpoint, for a fuzzer to change.
+//! Fuzzing targets for the files of a checkpoint.
 
 use super::file::{CheckpointFile, CheckpointFileWriter};
 use super::log::Header;
@@ -7,7 +7,7 @@ use crate::engine::fuzz::{Draw, ROOM, Target};
 use crate::engine::leader::{decode, encode};
 use crate::graph::Tiling;
 
-/// What bincode asks for at most when a length says so.
+/// What bincode allocates at most for a length.
 const ROOM_OF_NUMBERS: usize = 4 << 20;
 
 pub(in crate::engine) fn targets() -> [Target; 3] {
@@ -18,13 +18,13 @@ pub(in crate::engine) fn targets() -> [Target; 3] {
     ]
 }
 
-/// A piece of some rows, and the bytes of its file.
+/// A file of some rows: its description and its bytes.
 fn piece(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> (CheckpointFile, Vec<u8>) {
     let (rows, tile_rows) = (draw(20), 1 + draw(9));
     written(file, (rows, row_bytes), tile_rows)
 }
 
-/// One that can be of a panel.
+/// The description of a file that can hold a panel.
 fn panel(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> CheckpointFile {
     let rows = draw(200);
     written(file, (rows, row_bytes), Tiling::new(rows).tile_rows()).0
@@ -51,7 +51,7 @@ fn example_manifest(draw: &mut Draw<'_>) -> Vec<u8> {
     Manifest::new(draw(100) as u64, run, records).text().into_bytes()
 }
 
-/// A checksum keeps nobody from writing another manifest, so what is changed here gets the right one as well.
+/// Changed manifests get the right checksum, since anybody could write one.
 fn takes_manifest(text: &[u8]) -> bool {
     if let Ok(manifest) = Manifest::parse(text) {
         assert_eq!(Manifest::parse(manifest.text().as_bytes()).expect("it was written"), manifest);
@@ -72,7 +72,7 @@ fn takes_manifest(text: &[u8]) -> bool {
     true
 }
 
-/// What a manifest says of a file in words, and then the file.
+/// The description of a file as text, and then the file.
 fn example_piece(draw: &mut Draw<'_>) -> Vec<u8> {
     let row_bytes = draw(20);
     let (piece, file) = piece(draw, "0-left-0", row_bytes);
@@ -97,7 +97,7 @@ fn takes_piece(bytes: &[u8]) -> bool {
     is_whole
 }
 
-/// Numbers like those of a piece of work.
+/// Numbers like those of a state.
 type Numbers = (u64, f64, Vec<f64>, Option<Vec<(u32, bool)>>, String);
 
 fn example_numbers(draw: &mut Draw<'_>) -> Vec<u8> {

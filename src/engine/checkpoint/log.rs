@@ -1,4 +1,4 @@
-//! The state of a piece of work, between two steps.
+//! Saves and restores the state of a solver between iterations.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -16,25 +16,26 @@ use crate::engine::message::GatheredPanel;
 use crate::engine::{EngineError, Session, Shard};
 use crate::graph::Tiling;
 
-/// One worker's part in keeping the state of a piece of work. All workers must ask for the same, in the same order.
+/// A worker's part in checkpoints of one stage. All workers must call its methods in the same
+/// order.
 pub struct CheckpointLog {
     work: Option<Work>,
     label: String,
-    /// Whether an iteration ends when the state is kept the next time.
+    /// Whether the next call ends an iteration.
     has_begun: bool,
-    /// The panels of the last checkpoint: those need not be written again.
+    /// Panels of the last checkpoint, which need not be written again.
     written: HashSet<String>,
 }
 
-/// All that a piece of work needs to go on.
+/// The state that a stage resumes from.
 pub struct State<'a, N> {
-    /// All that is no panel: the same on every worker.
+    /// Scalars and small matrices: the same on every worker.
     pub numbers: N,
-    /// This worker's rows of the panels, each with a name that no other panel of this work ever has.
+    /// This worker's rows of the panels. A name stands for one content for the whole stage.
     pub panels: Vec<(String, &'a Shard)>,
 }
 
-/// What was found of a piece of work, on every worker.
+/// A state read from a checkpoint, on every worker.
 pub(super) struct StoredState<N> {
     pub(super) numbers: N,
     pub(super) names: Vec<String>,
@@ -42,7 +43,8 @@ pub(super) struct StoredState<N> {
 }
 
 impl CheckpointLog {
-    /// The journal of the work that is watched; `label` says what is asked for.
+    /// The log of a monitored stage. `label` identifies the problem; states of another are not
+    /// used.
     pub fn new<P: ?Sized>(watch: &Monitor<P>, label: impl Into<String>) -> Self {
         let work = watch.work().cloned();
         if let Some(work) = &work {
@@ -51,7 +53,8 @@ impl CheckpointLog {
         Self { work, label: label.into(), has_begun: false, written: HashSet::new() }
     }
 
-    /// The state to go on from, if there is one: its numbers and this worker's rows of its panels.
+    /// The state to resume from, if there is one: its numbers, and this worker's rows of its
+    /// panels.
     pub fn resume<N: DeserializeOwned>(
         &mut self,
         session: &mut Session<'_>,
@@ -64,8 +67,8 @@ impl CheckpointLog {
         Ok(Some((numbers, panels)))
     }
 
-    /// Keeps the state if it is time to, on all workers alike; to be asked before every iteration. Ends the work with [`EngineError::Interrupted`] if somebody
-    /// asked for that.
+    /// Writes a checkpoint if one is due, on all workers alike; to be called before every
+    /// iteration. Returns [`EngineError::Interrupted`] if the run was asked to end.
     pub fn keep<'a, N: Serialize>(
         &mut self,
         session: &mut Session<'_>,
@@ -77,7 +80,7 @@ impl CheckpointLog {
         if std::mem::replace(&mut self.has_begun, true) && is_first {
             writer.count();
         }
-        // The first worker has the clock; every process may be asked to end.
+        // The first worker decides when a checkpoint is due; any process may be asked to end.
         let own = [is_first && writer.is_due(), writer.interrupt().is_asked()];
         let [is_due, is_interrupted] = session.any(own)?;
         if writer.is_writing() && (is_due || is_interrupted) {
@@ -90,7 +93,7 @@ impl CheckpointLog {
         if is_interrupted { Err(work.interrupted()) } else { Ok(()) }
     }
 
-    /// Writes a checkpoint. If that fails, all workers know why: any of them may be the first to end.
+    /// Writes a checkpoint. All workers learn of a failure.
     fn write<N: Serialize>(
         &mut self,
         session: &mut Session<'_>,
@@ -100,7 +103,7 @@ impl CheckpointLog {
         let (start, is_first) = (Instant::now(), session.worker() == 0);
         let mut files = Ok(Vec::with_capacity(panels.len()));
         for (name, panel) in &panels {
-            // One panel after the other, so that no more than one is there as a whole.
+            // One panel at a time is gathered.
             let whole = match self.written.contains(name) {
                 true => None,
                 false => Some(session.gathered(panel)?),
@@ -128,18 +131,18 @@ impl CheckpointLog {
     }
 }
 
-/// Why something was not written; nothing if it was.
+/// The error as text; empty if there is none.
 pub(super) fn reason_of(written: Result<(), CheckpointError>) -> String {
     written.err().map_or_else(String::new, |error| error.to_string())
 }
 
-/// Tells all workers why the first could not write, if so. All wait here until it has.
+/// Tells all workers why the first could not write, if so. All wait until it has.
 pub(super) fn share(session: &mut Session<'_>, reason: &str) -> Result<Result<(), EngineError>, EngineError> {
     let reason: String = session.on_leader(|| Ok::<_, EngineError>(reason.to_owned()))?;
     Ok(if reason.is_empty() { Ok(()) } else { Err(EngineError::Checkpoint { reason }) })
 }
 
-/// The piece of a panel: a new one, if the panel is there, or the one of the last checkpoint.
+/// The file of a panel: written now, or in the last checkpoint.
 fn piece(
     work: &Work,
     store: &mut Store,
@@ -158,7 +161,7 @@ fn piece(
     })
 }
 
-/// What the first worker tells the others before the panels come.
+/// Broadcast before the panels.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) numbers: Vec<u8>,
@@ -166,20 +169,20 @@ pub(super) struct Header {
     pub(super) panels: Vec<(String, usize, usize)>,
 }
 
-/// Reads what there is of a piece of work, on the first worker, and brings it to all.
+/// Reads the state or the result of a stage on the first worker, and distributes it.
 pub(super) fn find<N: DeserializeOwned>(
     work: &Work,
     session: &mut Session<'_>,
     label: &str,
     is_finished: bool,
 ) -> Result<Option<StoredState<N>>, EngineError> {
-    // The first worker holds on to it while the others take their parts.
+    // The store stays locked while the panels are distributed.
     let store = if session.worker() == 0 { work.writer.store() } else { None };
     let record = store.as_ref().and_then(|store| work.record(store, label, is_finished));
     let known = store.zip(record);
     let header = session.on_leader(|| {
         let Some((store, record)) = &known else { return Ok(None) };
-        // Names of files begin with the number of their work.
+        // File names begin with the number of the stage.
         let name = |piece: &CheckpointFile| piece.file.split_once('-').map_or("", |(_, name)| name).to_owned();
         let panels = record.panels.iter().map(|piece| (name(piece), piece.rows as usize, piece.columns()));
         Ok::<_, EngineError>(Some(Header { numbers: store.read(&record.numbers)?, panels: panels.collect() }))

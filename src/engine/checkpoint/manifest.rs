@@ -1,4 +1,4 @@
-//! What a checkpoint says: which run it is of, what that had found, and the files that hold it.
+//! The manifest of a checkpoint: the run, its stages, and their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use super::file::CheckpointFile;
 
-/// The version of the form of manifests and files.
+/// Version of the format of manifests and files.
 const FORMAT: u32 = 4;
 
-/// What tells runs that give other results apart: every setting by its name, and the data.
+/// What distinguishes runs with different results: every setting by its name, and the data.
 pub type Identity = BTreeMap<String, String>;
 
 /// A checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     format: u32,
-    /// Of all the rest.
+    /// Checksum of all other fields.
     checksum: u32,
     pub(super) number: u64,
     pub(super) run: Identity,
-    /// At most one a piece of work.
+    /// At most one record a stage.
     pub(super) records: Vec<Record>,
 }
 
-/// What there is of a piece of work.
+/// The state or the result of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// Which one of the run, from 0.
     pub(super) work: usize,
-    /// What is asked for; nothing else is taken for it.
+    /// Identifies the problem.
     pub(super) label: String,
-    /// Whether it is the answer, or a state on the way to it.
+    /// Whether it is the result, or a state on the way.
     pub(super) is_finished: bool,
-    /// All numbers that are no panel.
+    /// Everything but the panels.
     pub(super) numbers: CheckpointFile,
     pub(super) panels: Vec<CheckpointFile>,
 }
@@ -64,7 +64,7 @@ impl Manifest {
         manifest
     }
 
-    /// The checksum that it should have. What serde writes depends on the content alone.
+    /// The expected checksum. The text that serde writes depends on the content alone.
     fn sum(&self) -> u32 {
         crc32fast::hash(Self { checksum: 0, ..self.clone() }.text().as_bytes())
     }
@@ -99,7 +99,7 @@ impl Manifest {
     }
 }
 
-/// What differs between two runs, for people.
+/// The differences between two runs, as text.
 pub fn differences(was: &Identity, is: &Identity) -> Vec<String> {
     let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
     let value = |run: &Identity, name: &String| run.get(name).map_or("not set".to_owned(), Clone::clone);
@@ -157,7 +157,7 @@ mod tests {
         assert!(matches!(Manifest::parse(broken.text().as_bytes()), Err(ManifestError::Pieces)));
     }
 
-    /// A panel without columns takes no bytes, and needs a checksum for every tile all the same.
+    /// A panel without columns has no bytes, but a checksum for every tile.
     #[test]
     fn a_panel_of_more_rows_than_its_checksums_answer_for_makes_no_sense() {
         for (rows, tile_rows, is_sound) in [(128, 64, true), (128, 128, false), (1 << 60, 1 << 59, false)] {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     proptest! {
-        /// A changed byte is found, unless it changes nothing that is said.
+        /// A changed byte is detected, unless the content is the same.
         #[test]
         fn a_changed_byte_is_an_error_or_says_the_same(place in 0usize..2000, flip in 1u8..=255) {
             let mut text = manifest().text().into_bytes();

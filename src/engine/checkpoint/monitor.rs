@@ -1,4 +1,4 @@
-//! Who stands by a piece of work.
+//! The monitor of one stage of a run.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,13 +17,13 @@ use crate::engine::{Cluster, EngineError, run};
 use crate::graph::Tiling;
 use crate::matrix::Dense;
 
-/// Stands by one piece of work: is told how far it is, and keeps what it finds. Where nothing is kept it costs nothing.
+/// Reports the progress of a stage, and stores its result where checkpoints are on.
 pub struct Monitor<P: ?Sized> {
     progress: Arc<P>,
     work: Option<Work>,
 }
 
-/// One piece of work of a run.
+/// One stage of a run.
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) writer: Arc<CheckpointWriter>,
@@ -31,9 +31,9 @@ pub(super) struct Work {
     pub(super) number: usize,
 }
 
-/// What a piece of work finds: some numbers, and matrices.
+/// A result that checkpoints can hold: numbers and matrices.
 pub trait StoredResult: Sized {
-    /// All that is no matrix.
+    /// Everything but the matrices.
     type Numbers: Serialize + DeserializeOwned + Send + 'static;
 
     /// All that is no matrix.
@@ -42,7 +42,7 @@ pub trait StoredResult: Sized {
     /// The matrices.
     fn panels(&self) -> Vec<&Dense>;
 
-    /// The answer of these parts; `None` if they do not fit each other.
+    /// The result of these parts; `None` if they do not fit each other.
     fn from_parts(numbers: Self::Numbers, panels: Vec<Dense>) -> Option<Self>;
 }
 
@@ -53,12 +53,12 @@ impl<P: ?Sized> Clone for Monitor<P> {
 }
 
 impl<P: ?Sized> Monitor<P> {
-    /// Only tells how far the work is.
+    /// A monitor without checkpoints.
     pub fn new(progress: Arc<P>) -> Self {
         Self { progress, work: None }
     }
 
-    /// The same without keeping anything.
+    /// The same monitor without checkpoints.
     pub fn unkept(&self) -> Self {
         Self::new(self.progress.clone())
     }
@@ -67,7 +67,7 @@ impl<P: ?Sized> Monitor<P> {
         Self { progress, work: Some(work) }
     }
 
-    /// Whom to tell how far the work is.
+    /// The receiver of progress.
     pub fn progress(&self) -> &P {
         &self.progress
     }
@@ -76,8 +76,8 @@ impl<P: ?Sized> Monitor<P> {
         self.work.as_ref()
     }
 
-    /// The answer of `work`: the one that was kept, if there is one, or else the one that it finds now, which is kept.
-    /// `label` says what is asked for.
+    /// The result of `work`: the stored one, if there is one, or else computed now and stored.
+    /// `label` identifies the problem.
     pub fn once<A: StoredResult, E: From<EngineError>>(
         &self,
         label: &str,
@@ -95,7 +95,7 @@ impl<P: ?Sized> Monitor<P> {
 }
 
 impl Work {
-    /// The record of this work with this label, if there is one that is finished or not, as asked.
+    /// The record of this stage with this label, finished or not as asked.
     pub(super) fn record(&self, store: &Store, label: &str, is_finished: bool) -> Option<Record> {
         let record = store.record(self.number).filter(|record| record.is_finished == is_finished)?;
         if record.label != label {
@@ -105,12 +105,12 @@ impl Work {
         Some(record.clone())
     }
 
-    /// Tells that what was found is not of this work.
+    /// Reports that the checkpoint is of another problem.
     pub(super) fn is_other(&self) {
         self.writer.tell(Notice::OtherWork { work: self.number });
     }
 
-    /// The answer that was kept.
+    /// The stored result.
     fn recall<A: StoredResult>(&self, label: &str, cluster: Cluster) -> Result<Option<A>, EngineError> {
         if !self.writer.is_resuming() {
             return Ok(None);
@@ -121,7 +121,7 @@ impl Work {
             else {
                 return Ok(None);
             };
-            // All workers take part in every panel, and only some get it.
+            // All workers take part in gathering every panel, and only some get it.
             let panels = panels.iter().map(|panel| session.collect(panel)).collect::<Result<Vec<_>, _>>()?;
             let panels: Option<Vec<_>> = panels.into_iter().collect();
             Ok::<_, EngineError>(panels.map(|panels| (numbers, panels)))
@@ -134,7 +134,7 @@ impl Work {
         Ok(answer)
     }
 
-    /// Keeps what was found, if it took long enough; ends the run if somebody asked for that meanwhile.
+    /// Stores the result, if it took long enough; ends the run if it was asked to.
     fn finish<A: StoredResult>(&self, label: &str, answer: &A, cluster: Cluster) -> Result<(), EngineError> {
         let is_interrupted = self.is_interrupted(cluster)?;
         let mut kept = Ok(());
@@ -142,7 +142,7 @@ impl Work {
             kept = self.writer.commit(Instant::now(), |store| self.write(store, label, answer));
         }
         if is_interrupted {
-            // Nobody leaves before all is written: some schedulers end the other processes with the first.
+            // No process ends before all is written: some schedulers then end the others.
             let reason = log::reason_of(kept);
             run(cluster, Vec::new(), move |session| log::share(session, &reason))??;
             return Err(self.interrupted());
@@ -153,7 +153,7 @@ impl Work {
         Ok(())
     }
 
-    /// Whether any process was asked to end the run. From here on nothing is lost if this one ends.
+    /// Whether any process was asked to end. From here on this one may be ended at once.
     fn is_interrupted(&self, cluster: Cluster) -> Result<bool, EngineError> {
         let interrupt = self.writer.interrupt();
         if cluster.mesh.is_none() {
@@ -162,7 +162,7 @@ impl Work {
         let asked = interrupt.clone();
         let [is_interrupted] = run(cluster, Vec::new(), move |session| session.any([asked.is_asked()]))?;
         if interrupt.release() && !is_interrupted {
-            // Too late to be heard by the others here: the next piece of work will tell them.
+            // Too late for the others here: the next stage will tell them.
             interrupt.hold();
         }
         Ok(is_interrupted)
@@ -182,19 +182,19 @@ impl Work {
         Ok(Record { work: self.number, label: label.to_owned(), is_finished: true, numbers, panels })
     }
 
-    /// Writes all that is no panel.
+    /// Writes everything but the panels.
     pub(super) fn write_numbers(
         &self,
         store: &mut Store,
         numbers: &impl Serialize,
     ) -> Result<CheckpointFile, CheckpointError> {
         let bytes = encode(numbers);
-        // Other than panels these change from checkpoint to checkpoint.
+        // These change from checkpoint to checkpoint, and get a new name each time.
         let name = format!("{}-numbers-{}", self.number, store.next_number());
         store.write(&name, (1, bytes.len()), 1, |writer| writer.push(&bytes))
     }
 
-    /// Notes that the run ends because it was asked to.
+    /// Records that the run ends because it was asked to.
     pub(super) fn interrupted(&self) -> EngineError {
         self.writer.interrupt().acknowledge();
         EngineError::Interrupted

@@ -1,4 +1,4 @@
-//! A made-up piece of work, interrupted at every step and taken up by other workers.
+//! A synthetic stage, interrupted at every step and resumed by other workers.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::matrix::Dense;
 const STEPS: usize = 5;
 const COLS: usize = 11;
 
-/// A panel that was multiplied again and again, and a number that no text form brings back.
+/// A panel that is multiplied repeatedly, and a number with many digits.
 #[derive(Debug, PartialEq)]
 struct Found {
     panel: Dense,
@@ -108,7 +108,7 @@ fn work_that_is_interrupted_at_every_step_finds_the_same() {
         let interrupt = Interrupt::default();
         let writer = writer(folder.path(), true, &interrupt, &said);
         let asked = interrupt.clone();
-        // Asked to end in its first step, it does so before the second.
+        // Asked to end in its first step, the stage ends before the second.
         let progress: Arc<Progress> = Arc::new(move |step| {
             assert_eq!(step, attempt);
             assert!(asked.ask(), "the work will look");
@@ -118,7 +118,7 @@ fn work_that_is_interrupted_at_every_step_finds_the_same() {
         assert!(interrupt.is_met());
     }
     assert!(said.lock().unwrap().iter().skip(1).all(|notice| matches!(notice, Notice::Resumed { .. })));
-    // In its last step it goes on to its end, and what it found is kept.
+    // In its last step it completes, and its result is stored.
     let interrupt = Interrupt::default();
     let last = writer(folder.path(), true, &interrupt, &said);
     let error = work(last.watch(asking(&interrupt)), clusters.next().unwrap()).unwrap_err();
@@ -132,11 +132,11 @@ fn work_that_is_interrupted_at_every_step_finds_the_same() {
     assert!(!is_there(folder.path()) && !folder.path().exists(), "nothing is left");
 }
 
-/// The work has five iterations; before each it may be kept, and what has happened by then is a matter of counting.
+/// Five iterations; a checkpoint is possible before each.
 #[test]
 fn checkpoints_come_after_so_many_iterations() {
     for (iterations, expected) in [(1, [1, 2, 3, 4]), (2, [0, 1, 1, 2]), (3, [0, 0, 1, 1]), (5, [0; 4])] {
-        // How many there are in the end must not depend on how the work was dealt out.
+        // The final count must not depend on the workers.
         for cluster in clusters() {
             let folder = tempfile::tempdir().unwrap();
             let every = Every::Iterations(iterations.try_into().unwrap());

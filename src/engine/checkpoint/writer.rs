@@ -1,4 +1,4 @@
-//! When a checkpoint is due, and who writes it.
+//! Decides when a checkpoint is due, and writes it.
 
 use std::fmt::{self, Debug, Formatter};
 use std::num::NonZeroU64;
@@ -14,39 +14,39 @@ use super::notice::{CheckpointError, Notice};
 use super::store::{Space, Store};
 use crate::engine::EngineError;
 
-/// Work that took less is done again rather than written down.
+/// Stages that took less are computed again rather than stored.
 const WORTH_KEEPING: Duration = Duration::from_secs(1);
-/// Bytes that a file system takes beside the content of the files of a result.
+/// Overhead of a file system for the files of a result.
 const FILE_SYSTEM_BYTES: u64 = 64 << 10;
-/// Checkpoints may take one part in so many of the time.
+/// Checkpoints may take one part in this many of the time.
 const SHARE: u32 = 20;
 
 /// When the next checkpoint is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Every {
-    /// After so long; at every step, if that is nothing.
+    /// After this duration; zero means at every iteration.
     Time(Duration),
-    /// After so many iterations: steps between which work can be taken up again.
+    /// After this many iterations.
     Iterations(NonZeroU64),
 }
 
-/// How often there is a checkpoint, and whether one is read.
+/// How often a checkpoint is written, and whether one is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointPolicy {
-    /// From one to the next; `None` where there are none.
+    /// The interval; `None` for no checkpoints.
     pub every: Option<Every>,
-    /// Whether to go on from the newest.
+    /// Whether to resume from the newest.
     pub resume: bool,
 }
 
-/// Keeps what a run finds, and ends the run when it is asked to.
+/// Writes the checkpoints of a run, and ends the run when it is asked to.
 pub struct CheckpointWriter {
     rhythm: CheckpointPolicy,
-    /// Where the first worker is.
+    /// In the process of the first worker.
     store: Option<Mutex<Store>>,
     interrupt: Interrupt,
     clock: Mutex<Clock>,
-    /// How many files of work there were.
+    /// Number of stages so far.
     works: AtomicUsize,
     has_warned: AtomicBool,
     tell: Box<Tell>,
@@ -56,15 +56,15 @@ type Tell = dyn Fn(Notice) + Send + Sync;
 
 struct Clock {
     last: Instant,
-    /// Iterations since then.
+    /// Iterations since the last checkpoint.
     iterations: u64,
-    /// How long the last one took.
+    /// Duration of the last one.
     took: Duration,
 }
 
 impl CheckpointWriter {
-    /// The writer of a run that keeps its checkpoints in `folder`; `tell` is told what a person should know. Every process of
-    /// a run has one; the one with the first worker gives a folder.
+    /// The writer of a run with its checkpoints in `folder`; `tell` receives notices for the user.
+    /// Every process of a run has a writer; that of the first worker has a folder.
     pub fn new(
         folder: Option<&Path>,
         run: Identity,
@@ -86,7 +86,7 @@ impl CheckpointWriter {
         }))
     }
 
-    /// Watches the next piece of work of the run. All processes must ask in the same order.
+    /// A monitor for the next stage. All processes must ask in the same order.
     pub fn watch<P: ?Sized>(self: &Arc<Self>, progress: Arc<P>) -> Monitor<P> {
         let number = self.works.fetch_add(1, Ordering::Relaxed);
         Monitor::kept(progress, Work { writer: self.clone(), number })
@@ -99,8 +99,8 @@ impl CheckpointWriter {
         }
     }
 
-    /// Makes room on a full disk for what is `needed`: without older checkpoints at first, and then without the newest,
-    /// if the results fit in its place. Says whether there is more room now.
+    /// Frees space on a full disk for results of size `needed`: removes older checkpoints, then the
+    /// newest if the results fit in its place. Says whether there is more space now.
     pub fn make_room(&self, needed: Space) -> bool {
         let Some(mut store) = self.store() else { return false };
         if store.drop_older() {
@@ -118,7 +118,7 @@ impl CheckpointWriter {
         true
     }
 
-    /// What was asked of the run from outside.
+    /// The flag that asks the run to end.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
     }
@@ -127,27 +127,27 @@ impl CheckpointWriter {
         self.rhythm.resume
     }
 
-    /// Tells a person something; of several processes the one with the checkpoints does.
+    /// Sends a notice, from the process that has the checkpoints.
     pub(super) fn tell(&self, notice: Notice) {
         if self.store.is_some() {
             (self.tell)(notice);
         }
     }
 
-    /// Tells, once, that checkpoints cannot be written. A run that goes on may still end well.
+    /// Reports once that checkpoints cannot be written. The run goes on.
     pub(super) fn warn(&self, error: &EngineError) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             self.tell(Notice::NotKept { reason: error.to_string() });
         }
     }
 
-    /// The checkpoints, where they are and if they are wanted.
+    /// The store, in the process that has one.
     pub(super) fn store(&self) -> Option<MutexGuard<'_, Store>> {
-        // A store is whole between any two of its steps.
+        // A panic cannot leave a store inconsistent.
         Some(self.store.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether what is found is written down at all.
+    /// Whether checkpoints are written at all.
     pub(super) fn is_writing(&self) -> bool {
         self.rhythm.every.is_some()
     }
@@ -157,7 +157,7 @@ impl CheckpointWriter {
         self.clock().iterations += 1;
     }
 
-    /// Whether it is time for a checkpoint.
+    /// Whether a checkpoint is due.
     pub(super) fn is_due(&self) -> bool {
         let clock = self.clock();
         self.rhythm.every.is_some_and(|every| match every {
@@ -167,7 +167,7 @@ impl CheckpointWriter {
         })
     }
 
-    /// Whether work that has just been finished is worth a checkpoint.
+    /// Whether a stage that has just finished is worth a checkpoint.
     pub(super) fn is_worth_keeping(&self) -> bool {
         let least = |every| match every {
             Every::Time(pause) => WORTH_KEEPING.min(pause),
@@ -176,7 +176,8 @@ impl CheckpointWriter {
         self.rhythm.every.is_some_and(|every| self.clock().last.elapsed() >= least(every))
     }
 
-    /// Makes a checkpoint, begun at `start`, of what `write` writes; the clock starts again even if that fails.
+    /// Makes a checkpoint, begun at `start`, of the record that `write` writes. The clock restarts
+    /// even on failure.
     pub(super) fn commit(
         &self,
         start: Instant,

@@ -1,4 +1,4 @@
-//! What one worker of a ledger keeps.
+//! The edges of one worker, as an arrangement.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,19 +23,19 @@ use super::EdgeCollectionSize;
 use crate::graph::Sparse;
 use crate::graph::evolve::{Changes, EdgeChange, NodeChange};
 
-/// The bits of a weight: what a collection holds must have an order.
+/// A weight as bits, since data of a collection must be ordered.
 pub(super) type Weight = u32;
 type Edge = (u32, u32);
 type Epoch = u32;
 type Times = i32;
 type Update = ((Edge, Weight), Epoch, Times);
 
-/// Rows that go to the same worker: as many as make a page of bookkeeping, dealt out in turn.
+/// Consecutive rows of one worker; groups of this size are dealt out in turn.
 const ROWS: u32 = 64;
-/// How long a worker rests when nothing is to be done.
+/// Sleep of an idle worker.
 const REST: Duration = Duration::from_millis(1);
 
-/// The weights of an edge, before and after, as updates tell them.
+/// The weights of an edge before and after, from its updates.
 type Heard<K> = Rc<RefCell<BTreeMap<K, (Option<u32>, Option<u32>)>>>;
 
 /// A worker's part of the collection.
@@ -61,7 +61,7 @@ impl WorkerEdges {
         let probe = ProbeHandle::new();
         let (input, edges, ends) = worker.dataflow(|scope| {
             let (input, collection) = scope.new_collection();
-            // Whoever enters an edge is the one that keeps it.
+            // Edges stay with the worker that enters them.
             let edges = arrange_core::<
                 _,
                 Vec<Update>,
@@ -91,7 +91,7 @@ impl WorkerEdges {
         let (tiling, step) = (adjacency.tiling(), (ROWS * self.peers) as usize);
         for tile in 0..tiling.count() {
             let rows = tiling.range(tile);
-            // Tiles are as high as several groups, or not divided.
+            // A tile consists of whole groups, or lies in one.
             if rows.len() < step && !rows.clone().any(|row| self.keeps(row as u32)) {
                 continue;
             }
@@ -106,7 +106,7 @@ impl WorkerEdges {
         self.settle(worker);
     }
 
-    /// Notes what edges are from now on; says what changed.
+    /// Sets the weights of edges; returns what changed.
     pub(super) fn apply(&mut self, worker: &mut Worker, batch: &[(Edge, Option<Weight>)]) -> Changes {
         let (mut cursor, storage) = self.edges.cursor();
         for (edge, weight) in batch {
@@ -148,7 +148,7 @@ impl WorkerEdges {
         Changes { edges: edges.into_iter().map(edge).collect(), nodes: nodes.into_iter().map(node).collect() }
     }
 
-    /// Ends the epoch, and lets go of what only its past needs.
+    /// Ends the epoch, and compacts the history.
     fn settle(&mut self, worker: &mut Worker) {
         let next = *self.input.time() + 1;
         self.input.advance_to(next);
@@ -182,7 +182,7 @@ impl WorkerEdges {
     }
 }
 
-/// Takes an update of a key's value down; those of the first epoch are no changes.
+/// Records an update of a key's value; those of the first epoch are no changes.
 fn hear<K: Ord>(heard: &Heard<K>, key: K, value: u32, epoch: Epoch, times: Times) {
     if epoch > 0 {
         let mut heard = heard.borrow_mut();

@@ -1,10 +1,10 @@
-//! The edges of a graph that changes, as a differential collection.
+//! The edges of a changing graph, as a differential collection.
 //!
-//! A [`EdgeCollection`] has threads of its own, which rest between batches. Each keeps the edges of some rows in an arrangement: one
-//! update an edge, whose value is its weight. A batch says of edges what they are from now on; what the
-//! arrangement says they were becomes a retraction, so an edge is there once or not at all, whatever a stream
-//! says twice. From the arrangement's own changes follow, in the same dataflow, those of the number of edges of each node. What
-//! a batch changed does not depend on the number of workers.
+//! An [`EdgeCollection`] has threads of its own, which sleep between batches. Each holds the edges
+//! of some rows in an arrangement: one update an edge, with its weight as value. A batch sets
+//! weights; the arrangement supplies the old weights, which are retracted, so an edge exists at
+//! most once whatever a stream repeats. The changes of node degrees follow in the same dataflow.
+//! The result of a batch does not depend on the number of workers.
 
 mod arrangement;
 
@@ -20,7 +20,7 @@ use crate::graph::Sparse;
 use crate::graph::evolve::{Changes, EdgeChange, NodeChange};
 use arrangement::{Weight, WorkerEdges};
 
-/// Edges that are kept, and changed batch by batch.
+/// Edges that are changed batch by batch.
 ///
 /// ```
 /// use isvd_dist::{dataset::EdgeList, engine::EdgeCollection, graph::{Graph, Import}};
@@ -40,16 +40,16 @@ pub struct EdgeCollection {
     size: EdgeCollectionSize,
 }
 
-/// What edges are from now on, by their ends, ascending; the same for every worker.
+/// New weights of edges by their ends, ascending; the same for every worker.
 type Batch = Arc<[((u32, u32), Option<Weight>)]>;
 
-/// What a worker found.
+/// The answer of a worker.
 struct Answer {
     changes: Changes,
     size: EdgeCollectionSize,
 }
 
-/// How much a ledger holds.
+/// The size of an edge collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EdgeCollectionSize {
     /// Edges that are there.
@@ -65,7 +65,7 @@ impl EdgeCollectionSize {
 }
 
 impl EdgeCollection {
-    /// Keeps the edges of an adjacency matrix, with so many threads.
+    /// Holds the edges of an adjacency matrix, with `workers` threads.
     pub fn new(adjacency: &Arc<Sparse>, is_directed: bool, workers: usize) -> Result<Self, EngineError> {
         if workers == 0 {
             return Err(EngineError::NoWorkers);
@@ -78,13 +78,13 @@ impl EdgeCollection {
         let (answer, answers) = mpsc::channel();
         let work = move |worker: &mut timely::worker::Worker| {
             let index = worker.index();
-            // Nobody panics while these are locked.
+            // No thread panics while these are locked.
             let batches = waiting.lock().ok().and_then(|mut waiting| waiting[index].take());
             let base = base.lock().ok().and_then(|mut base| base.pop());
             let (Some(batches), Some(base)) = (batches, base) else { return };
             let ended = catch(index, "the ledger of edges", || {
                 let mut state = WorkerEdges::new(worker, is_directed);
-                // Whoever asked is gone if an answer does not reach him.
+                // The caller may be gone.
                 let tell = |changes, size| answer.send(Ok(Answer { changes, size })).is_ok();
                 state.load(worker, &base);
                 drop(base);
@@ -111,8 +111,8 @@ impl EdgeCollection {
         Ok(ledger)
     }
 
-    /// Takes note of what edges are from now on: a weight, or not there. Of several words on an edge the last counts. All
-    /// or nothing of it is done.
+    /// Sets edges: a weight, or none to remove it. The last entry for an edge counts. A batch is
+    /// applied completely or not at all.
     pub fn apply(
         &mut self,
         edges: impl IntoIterator<Item = ((u32, u32), Option<f32>)>,
@@ -121,13 +121,13 @@ impl EdgeCollection {
             edges.into_iter().map(|(edge, weight)| (self.edge(edge), weight.map(f32::to_bits))).collect();
         let batch: Batch = last.into_iter().collect();
         for order in &self.orders {
-            // A worker that is gone says why below.
+            // The error of a worker that is gone is reported below.
             let _ = order.send(Arc::clone(&batch));
         }
         self.hear()
     }
 
-    /// How an edge is called: one without direction by its smaller end first.
+    /// The key of an edge: an undirected one by its smaller end first.
     pub fn edge(&self, (from, to): (u32, u32)) -> (u32, u32) {
         match self.is_directed {
             true => (from, to),
@@ -148,7 +148,7 @@ impl EdgeCollection {
             let gone = || EngineError::Stopped { worker: 0, message: "the ledger of edges is closed".to_owned() };
             let answer = self.answers.recv().map_err(|_| gone()).and_then(|answer| answer);
             let Answer { changes, size } = answer.inspect_err(|_| {
-                // The others may wait for the one that failed for ever.
+                // The others may wait for the failed one for ever.
                 if let Some(threads) = self.threads.take() {
                     std::mem::forget(threads);
                 }

@@ -31,8 +31,8 @@ fn arrived(block: Block) -> Block {
 }
 
 proptest! {
-    /// What is packed by some workers comes out where it was, in whatever order it arrives, and nothing else does; a
-    /// block that is missing or came twice is noticed.
+    /// What is packed by some workers comes out where it was, in whatever order it arrives, and
+    /// nothing else does; a block that is missing or came twice is noticed.
     #[test]
     fn rows_come_back_to_their_places(
         cuts in proptest::collection::vec(0usize..30_000, 1..4),
@@ -85,7 +85,8 @@ proptest! {
     }
 }
 
-/// A matrix of which most columns are empty in any part of its rows, and some rows of which are long.
+/// A matrix of which most columns are empty in any part of its rows, and some rows of which are
+/// long.
 fn sparse(rows: usize, cols: usize, nonzeros: usize, weighted: bool) -> Matrix {
     let draw = |n: usize, axis: u32, below: usize| {
         let unit = (bits(7, stream::SYNTHETIC, n as u64, axis) % (1 << 20)) as f64 / f64::from(1 << 20);

@@ -1,22 +1,22 @@
-//! What all processes must have in common to compute the same.
+//! The settings that all processes must share to compute the same.
 
 use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Names and values. Those that two processes do not share are named in an error.
+/// Names and values. Differences between two processes are named in an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterAgreement {
     compared: Vec<(String, String)>,
-    /// The most bytes that this process may hold, if there is a limit. It may differ, and the least counts for all.
+    /// Memory limit of this process in bytes. It may differ; the least counts for all.
     pub memory: Option<u64>,
 }
 
-/// The most bytes that facts may take on the wire.
+/// Largest encoded size.
 const MOST_BYTES: u32 = 1 << 20;
 
-/// A fact that two processes do not share.
+/// A value in which two processes differ.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) what: String,
@@ -25,25 +25,25 @@ pub(super) struct Difference {
 }
 
 impl ClusterAgreement {
-    /// Notes a fact down.
+    /// Adds a value.
     pub fn add(&mut self, name: impl Into<String>, value: impl ToString) {
         self.compared.push((name.into(), value.to_string()));
     }
 
-    /// Notes a long text down by its digest.
+    /// Adds the digest of a long text.
     pub fn add_digest(&mut self, name: impl Into<String>, text: &str) {
         let digest = Sha256::digest(text);
         let digits: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         self.add(name, format_args!("text {digits}"));
     }
 
-    /// The facts of both.
+    /// The values of both.
     pub(super) fn and(mut self, others: Self) -> Self {
         self.compared.extend(others.compared);
         self
     }
 
-    /// The first fact in which these and those of another process differ.
+    /// The first difference to another process.
     pub(super) fn difference(&self, theirs: &Self) -> Option<Difference> {
         let value_in = |facts: &Self, name: &str| {
             let found = facts.compared.iter().find(|(found, _)| found == name);
@@ -59,11 +59,11 @@ impl ClusterAgreement {
         let text = serde_json::to_vec(self)?;
         let length = u32::try_from(text.len()).ok().filter(|&length| length <= MOST_BYTES);
         let length = length.ok_or_else(|| io::Error::other("the config is too long to compare"))?;
-        // In one piece: two small writes would wait for each other on the network.
+        // In one write: two small ones would wait for each other on the network.
         stream.write_all(&[&length.to_le_bytes()[..], &text].concat())
     }
 
-    /// Reads what a process sent that has proven that it knows the secret.
+    /// Reads the agreement of a process that has proven that it knows the secret.
     pub(super) fn read(stream: &mut impl Read) -> io::Result<Self> {
         let mut length = [0; 4];
         stream.read_exact(&mut length)?;
@@ -71,7 +71,7 @@ impl ClusterAgreement {
         if length > MOST_BYTES {
             return Err(io::Error::other("it sent more facts than there can be"));
         }
-        // Room is made for what comes, and not for what is announced.
+        // Memory is bounded by what arrives, not by what is announced.
         let mut text = Vec::new();
         if stream.take(length.into()).read_to_end(&mut text)? < length as usize {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -14,9 +14,9 @@ use super::{Mesh, MeshError};
 
 /// The generation of control connections.
 const CONTROL: u64 = 0;
-/// How long to wait before calling again, at first and at most.
+/// Pause before another call, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
-/// How long one call may take.
+/// Time limit of one call.
 const CALL: Duration = Duration::from_secs(5);
 
 /// Why there is no connection to a process.
@@ -39,7 +39,8 @@ impl Mesh {
         Ok(())
     }
 
-    /// Connects with all processes for a run. Those that have not come so far are waited for as long as they live.
+    /// Connects with all processes for a run. Those still missing are waited for as long as they
+    /// are alive.
     pub(super) fn connect_data(
         &'static self,
         generation: u64,
@@ -48,7 +49,8 @@ impl Mesh {
         self.with_all(|process| Ok(self.meet(process, generation, facts, None)?.0))
     }
 
-    /// Does something with every other process, with all at once, so that one that is missing holds up no other.
+    /// Runs `act` for all other processes in parallel, so that a missing one does not delay the
+    /// others.
     fn with_all<T: Send>(
         &self,
         act: impl Fn(usize) -> Result<T, ConnectFailure> + Sync,
@@ -74,8 +76,8 @@ impl Mesh {
         }
     }
 
-    /// Opens a connection and compares facts on it, again and again until it works or it is too late. Without a deadline a
-    /// process that can be reached may take its time.
+    /// Connects and compares agreements, again and again until it works or the deadline passes.
+    /// Without a deadline a reachable process may take its time.
     fn meet(
         &self,
         process: usize,
@@ -108,7 +110,7 @@ impl Mesh {
                 },
                 Err(error) => {
                     let reason = error.to_string();
-                    // Why it was refused tells more than that nobody is there any more.
+                    // A refusal says more than that nobody answers any more.
                     if error.kind() == io::ErrorKind::Other {
                         refusal = Some(reason.clone());
                     }
@@ -122,7 +124,7 @@ impl Mesh {
             if self.peers[process].has_left.load(Ordering::Acquire) {
                 return Err(ConnectFailure::Missing("it has finished while this process has not".to_owned()));
             }
-            // At the own listener waiting is done already.
+            // The listener has waited already.
             if is_caller {
                 thread::sleep(pause);
                 pause = (2 * pause).min(PAUSES.1);
@@ -151,12 +153,13 @@ impl Mesh {
     }
 }
 
-/// Connects to whichever address of a name answers. Names are looked up each time: that of a machine may appear late.
+/// Connects to any address of a name. Names are resolved each time, since that of a machine may
+/// appear late.
 fn dial(address: &str) -> io::Result<TcpStream> {
     let mut failed = io::Error::other("its name has no address");
     for address in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, CALL) {
-            // A program that calls a free port of its own machine may be given that same port, and meet itself.
+            // A call to a free local port may connect to itself.
             Ok(stream) if stream.local_addr()? == address => failed = io::ErrorKind::ConnectionRefused.into(),
             Ok(stream) => return Ok(stream),
             Err(error) => failed = error,
@@ -165,7 +168,7 @@ fn dial(address: &str) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-/// Tells a process that has proven itself the facts, and reads its own.
+/// Exchanges agreements with a process that has proven itself.
 fn exchange(link: &Link, facts: &ClusterAgreement, deadline: Option<Instant>) -> io::Result<ClusterAgreement> {
     link.socket().set_nodelay(true)?;
     let mut timed = Timed::new(link, deadline);

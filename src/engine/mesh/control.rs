@@ -1,16 +1,16 @@
-//! What is said on control connections: signs of life, farewells, and why a run must end.
+//! Messages of control connections: heartbeats, goodbyes, and errors that end the run.
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 use super::link::Link;
 
-/// How often a process says that it is alive.
+/// Interval of heartbeats.
 pub(super) const BEAT: Duration = Duration::from_millis(500);
 /// The most bytes of a text.
 const MOST_TEXT: usize = 4096;
 
-/// Something said to a peer.
+/// A control message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Message {
     /// Still alive.
@@ -44,14 +44,14 @@ impl Message {
         link.write_all(&self.to_bytes())
     }
 
-    /// Takes a message off the front, if it is there as a whole.
+    /// Removes a message from the front, if it is complete.
     pub(super) fn take(bytes: &mut Vec<u8>) -> io::Result<Option<Self>> {
         let &[kind, low, high, ..] = bytes.as_slice() else { return Ok(None) };
         let length = usize::from(u16::from_le_bytes([low, high]));
         if length > MOST_TEXT {
             return Err(io::Error::other("it says more than it may"));
         }
-        // Nonsense is not waited for.
+        // Invalid messages are errors at once.
         if ![kind::BEAT, kind::GOODBYE, kind::BLAME].contains(&kind) {
             return Err(io::Error::other("it says what has no meaning"));
         }
@@ -67,17 +67,17 @@ impl Message {
     }
 }
 
-/// How a peer ended, as its control connection tells.
+/// How a peer ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PeerEnd {
     Goodbye,
     Blame(String),
-    /// It ended without a word, or is as good as dead.
+    /// It ended without a message, or is silent.
     Lost(String),
 }
 
-/// Listens until a peer ends. Longer silence than `patience` is an end, too; it is judged only when there is nothing left
-/// to read, so that a process that was held up itself first hears what was said meanwhile.
+/// Listens until a peer ends. Silence longer than `patience` is an end, too. It is judged only when
+/// nothing is left to read, so that a process that was suspended first reads its backlog.
 pub(super) fn listen(mut link: &Link, patience: Duration) -> PeerEnd {
     if let Err(error) = link.socket().set_read_timeout(Some(BEAT)) {
         return PeerEnd::Lost(error.to_string());
@@ -99,7 +99,7 @@ pub(super) fn listen(mut link: &Link, patience: Duration) -> PeerEnd {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The system says so of a process that ended before it had read everything, and TLS of one that took no leave.
+            // Reset: the peer ended with unread input, or TLS ended without a close.
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof) => {
                 return gone();
             }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn the_end_of_a_peer_is_told_as_it_was() {
         let blame = Message::Blame("„so“".to_owned());
-        // The last sign for which there is room would be cut in two.
+        // The last message that fits would be cut in two.
         let too_long = Message::Blame("„".repeat(MOST_TEXT));
         for (message, farewell) in [
             (&Message::Goodbye, PeerEnd::Goodbye),

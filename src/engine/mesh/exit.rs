@@ -1,18 +1,19 @@
-//! How this process ends: by whoever says so first.
+//! Decides which error ends this process.
 //!
-//! When a peer is lost, its control connection closes, its data connections break, and the other peers give up too, all at
-//! about the same time. One of these is told to the user; the others wait until the process is gone.
+//! When a peer is lost, its control connection closes, its data connections break, and other peers
+//! give up too, all at about the same time. The first error is reported; the others wait until the
+//! process is gone.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// What has been decided about the end of this process.
+/// The decision about the end of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// It works with the others.
     Open,
-    /// It goes its own way: it is done, or has an error of its own to tell.
+    /// It is done, or reports an error of its own.
     Left,
     /// It is about to exit.
     Ending,
@@ -29,14 +30,14 @@ impl ExitDecision {
         Self { state: Mutex::new(State::Open), changed: Condvar::new() }
     }
 
-    /// Returns to the first who calls it, while the process works with others; holds up everybody else for ever.
+    /// Returns to the first caller while no decision is made; blocks all others for ever.
     pub(super) fn end(&self) {
         if self.decide(State::Ending) != State::Open {
             wait_for_exit();
         }
     }
 
-    /// Leaves the others. True for the first to do so; does not return when the process is about to exit.
+    /// Leaves the mesh. True for the first call; does not return when the process is about to exit.
     pub(super) fn leave(&self) -> bool {
         match self.decide(State::Left) {
             State::Open => true,
@@ -45,14 +46,14 @@ impl ExitDecision {
         }
     }
 
-    /// Waits for a decision, but no longer than this.
+    /// Waits for a decision, at most this long.
     pub(super) fn wait(&self, most: Duration) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // Either way the caller goes on to ask for the end of the process.
+        // Either way the caller then asks for the end of the process.
         let _ = self.changed.wait_timeout_while(state, most, |state| *state == State::Open);
     }
 
-    /// Decides, if nothing is decided yet. What was decided before is returned.
+    /// Decides, if nothing is decided yet; returns the previous decision.
     fn decide(&self, decision: State) -> State {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = *state;
@@ -64,7 +65,7 @@ impl ExitDecision {
     }
 }
 
-/// Somebody else ends the process.
+/// Another thread ends the process.
 fn wait_for_exit() -> ! {
     loop {
         thread::park();

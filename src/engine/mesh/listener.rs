@@ -1,8 +1,8 @@
-//! The port at which other processes call: strangers get no further than here.
+//! Accepts connections of other processes, and refuses all others.
 //!
-//! It stays open as long as the process lives, since every run has connections of its own. Each caller has a thread and
-//! a deadline. There are only so many callers at a time: where more come, those that have waited longest without a proof
-//! are dropped. A process of ours that is dropped that way calls again.
+//! The port stays open, since every run has connections of its own. Each caller has a thread and a
+//! deadline. The number of unproven callers is limited: beyond it those that have waited longest
+//! are dropped. A process of the cluster that is dropped calls again.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -16,16 +16,16 @@ use super::hello::{Role, Secret};
 use super::link::Link;
 use super::tls::Tls;
 
-/// How long a caller may take to prove itself.
+/// Time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// How many callers may be at it at a time.
+/// Limit of callers without a proof.
 const MOST_CALLERS: usize = 64;
-/// A caller's thread does little.
+/// Stack of a caller's thread.
 const STACK_BYTES: usize = 256 << 10;
-/// How long to wait after the system had no connection or no thread to give.
+/// Pause after the system had no connection or no thread to give.
 const REST: Duration = Duration::from_millis(50);
 
-/// Takes callers.
+/// The open port.
 pub(super) struct Listener {
     process: usize,
     processes: usize,
@@ -37,18 +37,18 @@ pub(super) struct Listener {
 
 #[derive(Default)]
 struct State {
-    /// Those who have not proven themselves yet, the oldest first.
+    /// Callers without a proof, the oldest first.
     callers: VecDeque<(u64, TcpStream)>,
-    /// How many have called.
+    /// Number of calls so far.
     called: u64,
-    /// Those who have, by generation and process, until they are asked for.
+    /// Proven connections by generation and process, until they are asked for.
     arrived: HashMap<(u64, usize), Link>,
-    /// Why the last one was turned away who was not simply silent or gone.
+    /// Why the last refused caller was refused, unless it was silent or gone.
     refusal: Option<String>,
 }
 
 impl Listener {
-    /// Opens it; it is never closed again.
+    /// Starts to listen; the port is never closed again.
     pub(super) fn open(
         port: TcpListener,
         process: usize,
@@ -70,7 +70,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Waits until a process has opened a connection of this generation, but no longer than `most`.
+    /// Waits at most `most` for a connection of this generation from a process.
     pub(super) fn wait_for(&self, generation: u64, process: usize, most: Duration) -> Option<Link> {
         let is_missing = |state: &mut State| !state.arrived.contains_key(&(generation, process));
         let waited = self.changed.wait_timeout_while(self.state(), most, is_missing);
@@ -78,7 +78,7 @@ impl Listener {
         state.arrived.remove(&(generation, process))
     }
 
-    /// Why somebody was turned away last.
+    /// Why the last caller was refused.
     pub(super) fn refusal(&self) -> Option<String> {
         self.state().refusal.clone()
     }
@@ -87,7 +87,7 @@ impl Listener {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a thread talk to a caller.
+    /// Starts a thread for a caller.
     fn receive(self: Arc<Self>, caller: TcpStream) -> io::Result<()> {
         let number = self.admit(caller.try_clone()?);
         let listener = self.clone();
@@ -99,7 +99,7 @@ impl Listener {
         begun.map(drop)
     }
 
-    /// Counts a caller in, and drops the one that has waited longest if there are too many.
+    /// Registers a caller, and drops the oldest if there are too many.
     fn admit(&self, caller: TcpStream) -> u64 {
         let mut state = self.state();
         if state.callers.len() >= MOST_CALLERS
@@ -114,7 +114,7 @@ impl Listener {
         number
     }
 
-    /// Counts a caller out. False when it was dropped before.
+    /// Removes a caller. False when it was dropped before.
     fn dismiss(&self, number: u64) -> bool {
         let mut state = self.state();
         let place = state.callers.iter().position(|(found, _)| *found == number);
@@ -127,14 +127,14 @@ impl Listener {
             let hello = answer(&mut Timed::new(&link, deadline), self.process, self.processes, &self.secret)?;
             Ok((hello, link))
         });
-        // Before the caller is counted out, and sees its connection close.
+        // Before the caller sees its connection close.
         if let Err(error) = &answered
             && error.kind() == io::ErrorKind::Other
         {
             self.state().refusal = Some(error.to_string());
         }
         let is_here = self.dismiss(number);
-        // The last connection is the one that the other process uses: it gave up those before.
+        // A newer connection replaces an older one, which the other process gave up.
         if let (Ok((hello, link)), true) = (answered, is_here) {
             self.state().arrived.insert((hello.generation, hello.from as usize), link);
             self.changed.notify_all();

@@ -1,14 +1,15 @@
-//! Several processes that work together: their connections, and their common end.
+//! A mesh of processes: their connections, and how they end together.
 //!
-//! Every process runs the same program on the same data, makes the same calls of [`run`](super::run) in the same order and
-//! gets the same answers. Between each two of them is a *control connection*, on which both say that they are alive, that
-//! they are done, or why the run must end; and for each `run` a *data connection*, which is handed to timely. The process of
-//! the higher number calls, the other answers at its listener. Both prove that they know the secret (see `handshake`)
-//! before anything else is read, and then compare [`ClusterAgreement`]: what they must have in common to compute the same. With
+//! Every process runs the same program on the same data, calls [`run`](super::run) in the same
+//! order, and gets the same results. Between any two processes there is a *control connection* for
+//! heartbeats, goodbyes and errors, and for each `run` a *data connection*, which is handed to
+//! timely. The process with the higher number calls the [`Listener`] of the other. Both prove that
+//! they know the secret (see `handshake`), and then compare their [`ClusterAgreement`]. With
 //! [`Tls`] all of that happens inside TLS.
 //!
-//! A process that loses another ends: it tells the others why, and then the user. That cannot be left to whoever called
-//! `run`, which waits for blocks that never come; so [`Mesh::join`] is given what ends the process.
+//! A process that loses another one ends: it tells the other processes, and then the user. The
+//! caller of `run` cannot do that, since it waits for blocks that never come; so [`Mesh::join`]
+//! takes a function that ends the process.
 
 mod agreement;
 mod connect;
@@ -41,13 +42,13 @@ use link::Link;
 use listener::Listener;
 pub use tls::{Tls, TlsError};
 
-/// How long a process that another one blames for its end may take to find an error of its own: what stops one often
-/// stops all, and each tells it best itself.
+/// Time for a process that is blamed by another to report an error of its own, since the same error
+/// often stops all.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long a word to a peer may take.
+/// Time limit of a control message.
 const SAYING: Duration = Duration::from_secs(1);
 
-/// Who works together, and how long they wait for each other.
+/// The processes of a mesh, and their time limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Where each process listens, as `host:port`.
@@ -56,28 +57,28 @@ pub struct Settings {
     pub process: usize,
     /// Where this one listens.
     pub listen: Vec<SocketAddr>,
-    /// What all of them know.
+    /// The shared secret.
     pub secret: Secret,
-    /// What they show each other, if everything they say is to be encrypted.
+    /// Certificates, if connections are encrypted.
     pub tls: Option<Tls>,
-    /// How long to wait for the others to come.
+    /// Time limit for the others to come.
     pub connect_timeout: Duration,
-    /// How long a process may be silent before it is given up.
+    /// Silence after which a process is given up.
     pub peer_timeout: Duration,
 }
 
-/// The other processes, as this one sees them.
+/// The connections of this process to all others.
 pub struct Mesh {
     settings: Settings,
     listener: Arc<Listener>,
     /// By process; this one's own place is unused.
     peers: Vec<Peer>,
-    /// What must be the same everywhere from the next run on.
+    /// Settings that must agree from the next run on.
     facts: Mutex<ClusterAgreement>,
     /// How many runs have begun.
     runs: AtomicU64,
     sent: AtomicU64,
-    /// The least that any process may hold; the largest number where none has a limit.
+    /// Least memory limit of all processes; the largest number where none has one.
     memory: AtomicU64,
     exit: ExitDecision,
     ending: fn(&MeshError) -> !,
@@ -89,7 +90,7 @@ struct Peer {
     has_left: AtomicBool,
 }
 
-/// A process has one place in one mesh.
+/// There is one mesh in a process.
 impl PartialEq for Mesh {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -105,10 +106,10 @@ impl std::fmt::Debug for Mesh {
 }
 
 impl Mesh {
-    /// Connects with all other processes, and compares the facts with theirs.
+    /// Connects with all other processes, and compares agreements.
     ///
-    /// From then on `ending` is called when another process is lost or ends the run; it tells the user and exits. The mesh is
-    /// never freed: its threads watch the other processes as long as this one lives.
+    /// From then on `ending` is called when another process is lost or ends the run; it tells the
+    /// user and exits. The mesh is never freed: its threads monitor the other processes.
     pub fn join(
         settings: Settings,
         facts: &ClusterAgreement,
@@ -155,7 +156,7 @@ impl Mesh {
         self.settings.addresses.len()
     }
 
-    /// Adds what must be the same everywhere: it is compared when the next run starts.
+    /// Adds settings that must agree, to be compared when the next run starts.
     pub fn state(&self, facts: ClusterAgreement) {
         let mut stated = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
         *stated = std::mem::take(&mut *stated).and(facts);
@@ -166,19 +167,19 @@ impl Mesh {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// The least memory that any process may hold, if one has a limit. What depends on it is then the same everywhere.
+    /// Least memory limit of all processes, if any has one: the same everywhere.
     pub fn memory(&self) -> Option<u64> {
         Some(self.memory.load(Ordering::Relaxed)).filter(|&bytes| bytes < u64::MAX)
     }
 
-    /// Takes leave of the others: this process needs them no more.
+    /// Says goodbye: this process is done.
     pub fn leave(&self) {
         if self.exit.leave() {
             self.tell(&Message::Goodbye);
         }
     }
 
-    /// Ends the others, because this process has met an error, which it is about to tell the user.
+    /// Ends the other processes, because this one reports an error.
     pub fn fail(&self, reason: &str) {
         if self.exit.leave() {
             self.tell(&Message::Blame(reason.to_owned()));
@@ -192,12 +193,12 @@ impl Mesh {
         (self.ending)(error)
     }
 
-    /// A process as messages call it.
+    /// The name of a process in messages.
     fn name(&self, process: usize) -> String {
         format!("process {process} ({})", self.settings.addresses[process])
     }
 
-    /// Says something to everybody who is connected. Who does not hear it is found to be lost by others.
+    /// Sends a message to all peers. Failures are ignored: a lost peer is noticed elsewhere.
     fn tell(&self, message: &Message) {
         for peer in &self.peers {
             let control = peer.control.lock().unwrap_or_else(PoisonError::into_inner);
@@ -214,7 +215,7 @@ impl Mesh {
         }
     }
 
-    /// Watches over a peer from now on.
+    /// Monitors a peer from now on.
     fn watch(&'static self, process: usize, link: Link) -> std::io::Result<()> {
         link.socket().set_write_timeout(Some(SAYING))?;
         let heard = link.try_clone()?;
@@ -232,8 +233,8 @@ impl Mesh {
         thread::Builder::new().name(format!("mesh:watch-{process}")).spawn(watching).map(drop)
     }
 
-    /// Keeps timely's network threads from reporting a lost peer as a panic. The control connection tells what happened; a
-    /// broken data connection is the reason only if that one is silent about it for too long.
+    /// Keeps timely's network threads from reporting a lost peer as a panic. The control connection
+    /// knows the reason; a broken data connection is reported only if that one stays silent.
     fn catch_network_panics(&'static self) {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
@@ -246,7 +247,7 @@ impl Mesh {
     }
 }
 
-/// The process with which a network thread of timely talks.
+/// The process that a network thread of timely is connected to.
 fn peer_of_thread(name: &str) -> Option<usize> {
     let process = name.strip_prefix("timely:recv-").or_else(|| name.strip_prefix("timely:send-"))?;
     process.parse().ok()

@@ -6,8 +6,8 @@
 //! exchange columns for rows. A column goes through the same kernels, and sums over tiles along the
 //! same tree, so the bits are those of the product by rows.
 //!
-//! Up to one lane group of columns, panels have their rows permuted by [`PermutedMatrix`], where all
-//! steps multiply by the same matrix.
+//! Up to one lane group of columns, panels have their rows permuted by [`PermutedMatrix`], where
+//! all steps multiply by the same matrix.
 
 use std::cell::OnceCell;
 use std::ops::Range;

@@ -18,8 +18,8 @@ use crate::engine::row_exchange::RowExchange;
 use crate::engine::step::Context;
 use crate::plan::{Program, Value};
 
-/// Builds the dataflow of the program of this number. Of the values in `needs` only needed rows go to
-/// other processes.
+/// Builds the dataflow of the program of this number. Of the values in `needs` only needed rows go
+/// to other processes.
 pub(in crate::engine) fn program_flow(
     worker: &mut Worker,
     number: usize,

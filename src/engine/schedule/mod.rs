@@ -2,8 +2,8 @@
 //!
 //! By rows, a program becomes a dataflow with one operator a step; a worker has its rows of every
 //! panel, and all-gathers and all-reduces stand between the steps. By columns, a worker takes some
-//! columns of the input through all steps without waiting for others. Both schedules are backends of
-//! the same [`Interpreter`], and give the same bits.
+//! columns of the input through all steps without waiting for others. Both schedules are backends
+//! of the same [`Interpreter`], and give the same bits.
 
 mod by_columns;
 mod by_rows;
@@ -23,8 +23,8 @@ pub(super) enum Schedule {
 }
 
 impl Schedule {
-    /// The schedule for programs one after the other, on a panel of `cols` columns: by columns where
-    /// all of them can be, and are small.
+    /// The schedule for programs one after the other, on a panel of `cols` columns: by columns
+    /// where all of them can be, and are small.
     pub(super) fn choose<'a>(
         programs: impl Iterator<Item = Option<&'a Rc<ColumnSchedule>>>,
         cols: usize,

@@ -61,8 +61,8 @@ unsafe fn far<const GROUPS: usize, const VALUES: bool, const RIGHT: bool>(job: &
 /// All rows of a matrix with sorted rows.
 ///
 /// # Safety
-/// AVX2 and FMA must be there, rows of the panels be `GROUPS` lane groups apart, and the shapes of the
-/// job and of `y` fit each other.
+/// AVX2 and FMA must be there, rows of the panels be `GROUPS` lane groups apart, and the shapes of
+/// the job and of `y` fit each other.
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn sorted_rows<const GROUPS: usize, const VALUES: bool, const RIGHT: bool>(
     job: &SortedJob,

@@ -57,8 +57,8 @@ unsafe fn rows<const PAIRS: usize, const HALF: bool, const VALUES: bool, const R
 /// All rows of a matrix with sorted rows.
 ///
 /// # Safety
-/// AVX-512 must be there, rows of the panels be `PAIRS` pairs of lane groups apart, and the shapes of
-/// the job and of `y` fit each other.
+/// AVX-512 must be there, rows of the panels be `PAIRS` pairs of lane groups apart, and the shapes
+/// of the job and of `y` fit each other.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn sorted_rows<const PAIRS: usize, const VALUES: bool, const RIGHT: bool>(
     job: &SortedJob,

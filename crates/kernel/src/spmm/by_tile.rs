@@ -8,8 +8,8 @@ use crate::LANES;
 /// Widest block of columns that is summed in registers.
 pub const BLOCK: usize = 64;
 
-/// Cuts a panel of `cols` columns, padding included, into as few blocks of at most [`BLOCK`] columns
-/// as possible, of nearly the same width.
+/// Cuts a panel of `cols` columns, padding included, into as few blocks of at most [`BLOCK`]
+/// columns as possible, of nearly the same width.
 pub(super) fn blocks(cols: usize) -> impl Iterator<Item = Range<usize>> {
     let groups = cols.div_ceil(LANES);
     let count = (groups * LANES).div_ceil(BLOCK);
@@ -17,8 +17,8 @@ pub(super) fn blocks(cols: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count).map(move |block| end(block)..end(block + 1))
 }
 
-/// `y = start + alpha · diag(left) · cell · diag(right) · x` for one block of columns: a multiple of
-/// [`LANES`], at most [`BLOCK`]. `x` holds the rows of the strip and `y` those of the tile.
+/// `y = start + alpha · diag(left) · cell · diag(right) · x` for one block of columns: a multiple
+/// of [`LANES`], at most [`BLOCK`]. `x` holds the rows of the strip and `y` those of the tile.
 ///
 /// # Panics
 /// If the shapes do not fit each other.
@@ -49,8 +49,8 @@ pub(super) fn multiply_cell(
     if simd.is_fast() {
         use super::{avx2, avx512};
         let groups = columns.len() / LANES;
-        // SAFETY: `simd` proves that the instructions are there; the shapes were checked above, and a
-        // tile's offsets when it was built.
+        // SAFETY: `simd` proves that the instructions are there; the shapes were checked above, and
+        // a tile's offsets when it was built.
         unsafe {
             match simd.is_wide() && groups > 1 {
                 true => avx512::run(&job, groups, y.data_mut()),

@@ -1,10 +1,10 @@
 //! A copy of small sparse tiles as CSR with the rows sorted by length.
 //!
-//! Where the panel is in a near cache a product waits for mispredicted branches, not for memory: the
-//! number of entries of the next row is guessed wrong after every row. That is half of the time at
-//! ten entries a row, and most of it at three. So rows of equal length follow each other in a bucket.
-//! In long rows each addition waits for the one before it, so four of these are summed side by side.
-//! The entries of a row keep their order, and with it the bits.
+//! Where the panel is in a near cache a product waits for mispredicted branches, not for memory:
+//! the number of entries of the next row is guessed wrong after every row. That is half of the time
+//! at ten entries a row, and most of it at three. So rows of equal length follow each other in a
+//! bucket. In long rows each addition waits for the one before it, so four of these are summed side
+//! by side. The entries of a row keep their order, and with it the bits.
 //!
 //! Rows of the result and of the added panel are then scattered. [`LengthSortedRows::permuted`]
 //! gives the matrix PAPᵀ for panels whose rows are in the sorted order.
@@ -102,7 +102,8 @@ impl LengthSortedRows {
         simd.is_fast() && matches!(width / LANES, 1 | 2 | 4) && self.width * width <= NEAR
     }
 
-    /// `y = start + alpha · diag(left) · A · diag(right) · x`, with the bits of the product by tile.
+    /// `y = start + alpha · diag(left) · A · diag(right) · x`, with the bits of the product by
+    /// tile.
     ///
     /// # Panics
     /// If the sorted rows do not [suit](Self::suits) the panel, or shapes do not fit each other.
@@ -179,8 +180,8 @@ pub(super) struct SortedJob<'a> {
 }
 
 /// # Safety
-/// `simd` has AVX2 and FMA, rows of the panels are one, two or four lane groups apart, and the shapes
-/// of the job and of `y` fit each other.
+/// `simd` has AVX2 and FMA, rows of the panels are one, two or four lane groups apart, and the
+/// shapes of the job and of `y` fit each other.
 #[cfg(target_arch = "x86_64")]
 unsafe fn run<const VALUES: bool, const RIGHT: bool>(simd: Simd, groups: usize, job: &SortedJob, y: &mut [f32]) {
     use super::{avx2, avx512};

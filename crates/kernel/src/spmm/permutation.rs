@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use crate::panel::{copy_row, stride};
 
-/// The permutation P that puts rows into the order of [`LengthSortedRows`](super::LengthSortedRows).
+/// The permutation P that puts rows into the order of
+/// [`LengthSortedRows`](super::LengthSortedRows).
 ///
-/// With PAPᵀ and panels Px, rows of result and added panel are written and read in order. Picked one
-/// by one they are half a cache line each at eight columns, and a product takes a sixth to a quarter
-/// longer. Sums over rows are added in the order of [`positions`](Self::positions), so that the bits
-/// stay.
+/// With PAPᵀ and panels Px, rows of result and added panel are written and read in order. Picked
+/// one by one they are half a cache line each at eight columns, and a product takes a sixth to a
+/// quarter longer. Sums over rows are added in the order of [`positions`](Self::positions), so that
+/// the bits stay.
 #[derive(Debug, Clone)]
 pub struct RowPermutation {
     /// The permuted position of every row.

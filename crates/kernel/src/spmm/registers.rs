@@ -4,12 +4,12 @@ use std::arch::x86_64::*;
 
 use crate::LANES;
 
-/// So many columns of a row in registers. Every operation works on each column by itself, so what the registers are does not
-/// show in the result.
+/// Columns of a row in registers. Columns never mix, so the width of the registers does not show in
+/// the result.
 ///
 /// # Safety
-/// The instructions that an implementation uses must be there, and pointers must be good for [`Registers::COLUMNS`]
-/// numbers.
+/// The instructions that an implementation uses must be there, and pointers must be good for
+/// [`Registers::COLUMNS`] numbers.
 pub(super) trait Registers: Copy {
     /// How many columns there are.
     const COLUMNS: usize;
@@ -87,12 +87,12 @@ impl<const GROUPS: usize> Registers for Avx2<GROUPS> {
     }
 }
 
-/// Pairs of lane groups in AVX-512 registers, of the last of which only a half may be in use.
+/// Pairs of lane groups in AVX-512 registers; the last may be half used.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512<const PAIRS: usize, const HALF: bool>([__m512; PAIRS]);
 
 impl<const PAIRS: usize, const HALF: bool> Avx512<PAIRS, HALF> {
-    /// Which columns of a register are in use.
+    /// The columns of a register that are in use.
     const fn mask(pair: usize) -> __mmask16 {
         if HALF && pair + 1 == PAIRS { 0x00ff } else { 0xffff }
     }

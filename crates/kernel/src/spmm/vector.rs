@@ -1,6 +1,7 @@
 //! The product in vector registers, whatever they are.
 //!
-//! What is here is inlined into functions that enable the instructions: [`avx2`](super::avx2) and [`avx512`](super::avx512).
+//! What is here is inlined into functions that enable the instructions: [`avx2`](super::avx2) and
+//! [`avx512`](super::avx512).
 
 use std::arch::x86_64::*;
 
@@ -21,8 +22,8 @@ const LINE: usize = 16;
 /// The rows of a cell, for a block of columns.
 ///
 /// # Safety
-/// The instructions of the registers must be there, the shapes of the job and of `y` must fit each other, and the block must be
-/// as wide as the registers.
+/// The instructions of the registers must be there, the shapes of the job and of `y` must fit each
+/// other, and the block must be as wide as the registers.
 #[inline(always)]
 pub(super) unsafe fn rows<R: Registers, const VALUES: bool, const RIGHT: bool, const FETCH: bool>(
     job: &Job,
@@ -55,8 +56,9 @@ pub(super) unsafe fn rows<R: Registers, const VALUES: bool, const RIGHT: bool, c
             next = row + 1;
         }
         let end = at + usize::from(count);
-        // SAFETY: a tile's counts add up to its entries and its offsets are below the width of the strip, which is the
-        // number of rows of `x` and the length of `right`; there is a value for each entry. `row` is a row of the tile.
+        // SAFETY: a tile's counts add up to its entries and its offsets are below the width of the
+        // strip, which is the number of rows of `x` and the length of `right`; there is a value for
+        // each entry. `row` is a row of the tile.
         unsafe {
             let mut sum = R::zero();
             while at < end {
@@ -167,9 +169,10 @@ unsafe fn buckets<
     let picks = Picks { x: job.x.as_ptr(), right: job.factors.right.unwrap_or(&[]) };
     let mut row = job.order.as_ptr();
     let mut entry = Entry { column: job.columns.as_ptr(), value: job.values.as_ptr() };
-    // SAFETY of all that follows: rows of the buckets and long rows are those of the order, each a row
-    // of `y`, of the added panel and of the factors; their lengths add up to the columns, which are
-    // rows of `x` and indices of the right factors; there is a value for each where there are values.
+    // SAFETY of all that follows: rows of the buckets and long rows are those of the order, each a
+    // row of `y`, of the added panel and of the factors; their lengths add up to the columns, which
+    // are rows of `x` and indices of the right factors; there is a value for each where there are
+    // values.
     for &(count, rows) in job.buckets {
         for _ in 0..rows {
             // SAFETY: as above.
@@ -226,8 +229,8 @@ struct Epilogue<'a> {
 }
 
 impl Epilogue<'_> {
-    /// Writes a row of `count` entries, with the operations of `finish` in its order. (A closure would
-    /// be compiled without the instructions.)
+    /// Writes a row of `count` entries, with the operations of `finish` in its order. (A closure
+    /// would be compiled without the instructions.)
     ///
     /// # Safety
     /// The row must be one of the result, and of everything that the parameters say is there.
