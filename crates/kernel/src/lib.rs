@@ -10,17 +10,17 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`array`](mod@array) | arrays in memory, or in a file that is mapped there |
+//! | [`array`](mod@array) | arrays in memory or in a memory-mapped file |
 //! | [`buffer`] | aligned storage that asks for huge pages |
 //! | [`panel`] | row-major dense blocks, rows padded to whole SIMD lanes |
 //! | [`Tiling`] | how rows are cut into tiles |
-//! | [`tile`], [`spmm`] | sparse tiles, and the product of one with a panel; small ones by the length of their rows |
+//! | [`tile`], [`spmm`] | sparse tiles, and their products with a panel |
 //! | [`gram`], [`columns`] | `AᵀA` and `AᵀB` in f64; sums, squares and peaks of columns |
 //! | [`gemm`] | a panel times a small matrix, a dense tile times a panel |
 //! | [`dropout`] | entries zeroed at random |
 //! | [`elementwise`] | linear combinations with diagonals, softmax, finiteness |
 //! | [`factor`], [`small`] | Cholesky that drops, triangular inverse, Householder R, small SVD |
-//! | [`largest`], [`banded`] | some of the eigenvalues of a small symmetric matrix; one of them, where its entries are near the diagonal |
+//! | [`largest`], [`banded`] | a few eigenpairs of a symmetric matrix; one of a banded one |
 //! | [`random`] | counter-based random numbers |
 //!
 //! All `unsafe` and SIMD code is here: AVX-512, AVX2 and FMA are detected at run time, and portable

@@ -74,6 +74,22 @@ enum Start<'a> {
     Add(Term<'a>),
 }
 
+impl Start<'_> {
+    fn assert_shape(&self, rows: usize, stride: usize) {
+        let Start::Add(Term { diagonal, panel, .. }) = self else { return };
+        assert_eq!((panel.rows(), panel.stride()), (rows, stride), "shape of the added panel");
+        assert!(diagonal.is_none_or(|d| d.len() == rows), "one factor a row of the added panel");
+    }
+}
+
+/// What the `unsafe` code of the kernels relies on.
+fn assert_shapes((rows, inner): (usize, usize), x: Panel, factors: &Factors, start: Start, y: &PanelMut) {
+    assert_eq!((x.rows(), y.rows(), y.stride()), (inner, rows, x.stride()), "shapes of a product");
+    assert!(factors.left.is_none_or(|d| d.len() == rows), "one left factor a row");
+    assert!(factors.right.is_none_or(|d| d.len() == inner), "one right factor a column");
+    start.assert_shape(rows, x.stride());
+}
+
 /// The sparse factor of a product: consecutive tiles of a matrix.
 #[derive(Debug)]
 pub struct Operand<'a> {
@@ -132,10 +148,8 @@ pub fn spmm_with(
     assert_eq!(y.len(), rows * width, "rows of the result");
     assert!(factors.left.is_none_or(|d| d.len() == rows), "one left factor a row");
     assert!(factors.right.is_none_or(|d| d.len() == inner), "one right factor a column");
-    if let Some(Term { diagonal, panel, .. }) = added {
-        assert_eq!((panel.rows(), panel.stride()), (rows, width), "shape of the added panel");
-        assert!(diagonal.is_none_or(|d| d.len() == rows), "one factor a row of the added panel");
-    }
+    let whole = added.map_or(Start::Zero, Start::Add);
+    whole.assert_shape(rows, width);
     if rows == 0 {
         return;
     }
@@ -143,7 +157,7 @@ pub fn spmm_with(
 
     if let Some(sorted) = a.sorted.filter(|sorted| sorted.suits(simd, cols)) {
         let x = Panel::new(inner, cols, x.joined(scratch));
-        sorted.spmm(simd, x, factors, added.map_or(Start::Zero, Start::Add), PanelMut::new(rows, cols, y));
+        sorted.spmm(simd, x, factors, whole, PanelMut::new(rows, cols, y));
         return;
     }
     assert!(!a.tiles.is_empty(), "rows that are stored in sorted order only suit the panel");

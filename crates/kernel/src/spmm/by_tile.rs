@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Cell, Factors, Panel, PanelMut, Simd, Start, Term};
+use super::{Cell, Factors, Panel, PanelMut, Simd, Start, assert_shapes};
 use crate::LANES;
 
 /// Widest block of columns that is summed in registers.
@@ -32,13 +32,7 @@ pub(super) fn multiply_cell(
     columns: Range<usize>,
 ) {
     let stride = x.stride();
-    assert_eq!((x.rows(), y.rows(), y.stride()), (cell.width(), cell.height(), stride), "shapes of a product");
-    assert!(factors.left.is_none_or(|d| d.len() == cell.height()), "one left factor a row");
-    assert!(factors.right.is_none_or(|d| d.len() == cell.width()), "one right factor a column");
-    if let Start::Add(Term { diagonal, panel, .. }) = start {
-        assert_eq!((panel.rows(), panel.stride()), (cell.height(), stride), "shape of the added panel");
-        assert!(diagonal.is_none_or(|d| d.len() == cell.height()), "one factor a row of the added panel");
-    }
+    assert_shapes((cell.height(), cell.width()), x, factors, start, &y);
     assert!(columns.start <= columns.end && columns.end <= stride, "columns inside of the panel");
     assert!(columns.start.is_multiple_of(LANES) && columns.len().is_multiple_of(LANES) && columns.len() <= BLOCK);
     if columns.is_empty() || cell.height() == 0 {
@@ -47,16 +41,9 @@ pub(super) fn multiply_cell(
     let job = Job { cell, x: x.data(), factors, start, stride, first: columns.start };
     #[cfg(target_arch = "x86_64")]
     if simd.is_fast() {
-        use super::{avx2, avx512};
-        let groups = columns.len() / LANES;
-        // SAFETY: `simd` proves that the instructions are there; the shapes were checked above, and
-        // a tile's offsets when it was built.
-        unsafe {
-            match simd.is_wide() && groups > 1 {
-                true => avx512::run(&job, groups, y.data_mut()),
-                false => avx2::run(&job, groups, y.data_mut()),
-            }
-        }
+        // SAFETY: `simd` proves that the instructions are there; the shapes were checked above, and a
+        // tile's offsets when it was built.
+        unsafe { super::avx2::run(&job, columns.len() / LANES, y.data_mut()) };
         return;
     }
     let _ = simd;

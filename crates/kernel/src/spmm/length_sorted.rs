@@ -9,7 +9,7 @@
 //! Rows of the result and of the added panel are then scattered. [`LengthSortedRows::permuted`]
 //! gives the matrix PAPᵀ for panels whose rows are in the sorted order.
 
-use super::{Cell, Factors, NEAR, Panel, PanelMut, RowPermutation, Simd, Start, Term};
+use super::{Cell, Factors, NEAR, Panel, PanelMut, RowPermutation, Simd, Start, assert_shapes};
 use crate::{LANES, stride};
 
 /// Largest mean row length for which sorting pays. Longer rows have too few mispredicted branches.
@@ -108,19 +108,10 @@ impl LengthSortedRows {
     /// # Panics
     /// If the sorted rows do not [suit](Self::suits) the panel, or shapes do not fit each other.
     pub(super) fn spmm(&self, simd: Simd, x: Panel, factors: &Factors, start: Start, mut y: PanelMut) {
-        let (height, width) = (self.order.len(), x.stride());
+        let width = x.stride();
         assert!(self.suits(simd, x.cols()), "a panel that suits sorted rows");
-        assert_eq!((x.rows(), y.rows(), y.stride()), (self.width, height, width), "shapes of a product");
-        assert!(factors.left.is_none_or(|d| d.len() == height), "one left factor a row");
-        assert!(factors.right.is_none_or(|d| d.len() == self.width), "one right factor a column");
-        match start {
-            Start::Accumulate => panic!("sorted rows have one strip"),
-            Start::Zero => {}
-            Start::Add(Term { diagonal, panel, .. }) => {
-                assert_eq!((panel.rows(), panel.stride()), (height, width), "shape of the added panel");
-                assert!(diagonal.is_none_or(|d| d.len() == height), "one factor a row of the added panel");
-            }
-        }
+        assert!(!matches!(start, Start::Accumulate), "sorted rows have one strip");
+        assert_shapes(self.shape(), x, factors, start, &y);
         #[cfg(target_arch = "x86_64")]
         {
             let job = SortedJob {
@@ -145,7 +136,7 @@ impl LengthSortedRows {
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = (factors, &mut y);
+        let _ = (width, &mut y);
     }
 }
 
@@ -189,10 +180,9 @@ unsafe fn run<const VALUES: bool, const RIGHT: bool>(simd: Simd, groups: usize, 
     unsafe {
         match (groups, simd.is_wide()) {
             (1, _) => avx2::sorted_rows::<1, VALUES, RIGHT>(job, y),
+            (2, true) => avx512::sorted_rows::<VALUES, RIGHT>(job, y),
             (2, false) => avx2::sorted_rows::<2, VALUES, RIGHT>(job, y),
-            (2, true) => avx512::sorted_rows::<1, VALUES, RIGHT>(job, y),
-            (_, false) => avx2::sorted_rows::<4, VALUES, RIGHT>(job, y),
-            (_, true) => avx512::sorted_rows::<2, VALUES, RIGHT>(job, y),
+            _ => avx2::sorted_rows::<4, VALUES, RIGHT>(job, y),
         }
     }
 }
