@@ -261,7 +261,7 @@ pub(super) mod tests {
 
         /// Truncated or changed bytes neither panic nor pass as the original.
         #[test]
-        fn damaged_bytes_are_an_error_or_another_parcel(cut in 0usize..200, place in 0usize..200, flip in 1u8..=255) {
+        fn damaged_bytes_are_an_error_or_another_message(cut in 0usize..200, place in 0usize..200, flip in 1u8..=255) {
             for message in [block(3, 2, 5), partial(2, 3, Combine::Sum)] {
                 let whole = written(&message);
                 let shorter = &whole[..cut.min(whole.len() - 1)];

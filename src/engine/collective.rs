@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use timely::dataflow::Scope;
 
-use super::broadcast::Broadcast;
+use super::channels::Broadcast;
 use super::cluster::Transfer;
 use super::error::EngineError;
 use super::exchange::{receive, send};

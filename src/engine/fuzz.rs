@@ -36,7 +36,7 @@ pub(super) const ROOM: usize = 64 << 10;
 
 /// All that parses bytes from elsewhere.
 pub fn targets() -> Vec<Target> {
-    let message = Target { name: "message", example: example_parcel, takes: takes_parcel, room: ROOM };
+    let message = Target { name: "message", example: example_message, takes: takes_message, room: ROOM };
     [message].into_iter().chain(mesh::fuzz::targets()).chain(checkpoint::fuzz::targets()).collect()
 }
 
@@ -62,7 +62,7 @@ impl DerefMut for Words {
     }
 }
 
-fn example_parcel(draw: &mut Draw<'_>) -> Vec<u8> {
+fn example_message(draw: &mut Draw<'_>) -> Vec<u8> {
     let payload = match draw(4) {
         0 => Payload::Nothing,
         1 => {
@@ -92,7 +92,7 @@ fn written(message: &Message) -> Vec<u8> {
 }
 
 /// Nodes of an accepted message must lie within their tree.
-fn takes_parcel(bytes: &[u8]) -> bool {
+fn takes_message(bytes: &[u8]) -> bool {
     let Ok(message) = decode(received(bytes)) else { return false };
     let again = written(&message);
     match &message.payload {

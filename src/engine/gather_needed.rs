@@ -10,9 +10,9 @@ use std::rc::Rc;
 
 use timely::dataflow::Scope;
 
+use super::channels::Directed;
 use super::cluster::Transfer;
 use super::collective::{blocks_of, cut, gathered_panel, rows_at_once};
-use super::directed::Directed;
 use super::error::EngineError;
 use super::exchange::{receive, send};
 use super::message::{Block, BlockData, Message, Payload};

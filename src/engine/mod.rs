@@ -23,12 +23,11 @@
 mod affinity;
 mod analyze;
 mod blocks;
-mod broadcast;
+mod channels;
 pub mod checkpoint;
 mod cluster;
 mod codec;
 mod collective;
-mod directed;
 mod edge_collection;
 mod error;
 mod exchange;

@@ -45,8 +45,8 @@ pub(super) struct StoredState<N> {
 impl CheckpointLog {
     /// The log of a monitored stage. `label` identifies the problem; states of another are not
     /// used.
-    pub fn new<P: ?Sized>(watch: &Monitor<P>, label: impl Into<String>) -> Self {
-        let work = watch.work().cloned();
+    pub fn new<P: ?Sized>(monitor: &Monitor<P>, label: impl Into<String>) -> Self {
+        let work = monitor.work().cloned();
         if let Some(work) = &work {
             work.writer.interrupt().hold();
         }

@@ -12,7 +12,7 @@
 //! ```text
 //! checkpoint/000007.json    what the run had found, and the files that hold it, with their checksums
 //! checkpoint/000008.json    the same a little later
-//! checkpoint/files/…       panels, row after row, and the numbers beside them
+//! checkpoint/pieces/…      panels, row after row, and their numbers
 //! ```
 //!
 //! A file never changes, so checkpoints share files. Every file is written under a temporary name,

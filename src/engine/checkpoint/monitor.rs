@@ -84,12 +84,12 @@ impl<P: ?Sized> Monitor<P> {
         cluster: Cluster,
         work: impl FnOnce() -> Result<A, E>,
     ) -> Result<A, E> {
-        let Some(watched) = &self.work else { return work() };
-        if let Some(answer) = watched.recall(label, cluster)? {
+        let Some(stage) = &self.work else { return work() };
+        if let Some(answer) = stage.recall(label, cluster)? {
             return Ok(answer);
         }
         let answer = work()?;
-        watched.finish(label, &answer, cluster)?;
+        stage.finish(label, &answer, cluster)?;
         Ok(answer)
     }
 }

@@ -12,7 +12,7 @@ use super::notice::{CheckpointError, Notice};
 /// Checkpoints that are kept: the newest, and one to fall back on.
 const KEPT: usize = 2;
 /// The folder of the data files, within that of the checkpoints.
-const PIECES: &str = "files";
+const PIECES: &str = "pieces";
 /// Suffix of incomplete files.
 const UNFINISHED: &str = "tmp";
 

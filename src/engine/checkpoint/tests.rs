@@ -44,22 +44,22 @@ fn asking(interrupt: &Interrupt) -> Arc<Progress> {
 }
 
 /// Does the work; tells of every step that is begun.
-fn work(watch: Monitor<Progress>, cluster: Cluster) -> Result<Found, EngineError> {
-    watch.once("made up", cluster, || {
-        let watch = watch.clone();
+fn work(monitor: Monitor<Progress>, cluster: Cluster) -> Result<Found, EngineError> {
+    monitor.once("made up", cluster, || {
+        let monitor = monitor.clone();
         run(cluster, Vec::new(), move |session| {
-            let mut journal = CheckpointLog::new(&watch, "made up");
+            let mut log = CheckpointLog::new(&monitor, "made up");
             let first = session.random_normal(700, COLS, 1, stream::SYNTHETIC)?;
             let (mut step, mut number) = (0, 0.1f64);
             let mut panels = vec![first];
-            if let Some(((steps, before), kept)) = journal.resume(session)? {
+            if let Some(((steps, before), kept)) = log.resume(session)? {
                 (step, number, panels) = (steps, before, kept);
             }
             while step < STEPS {
                 let named = panels.iter().enumerate().map(|(place, panel)| (format!("panel-{place}"), panel));
-                journal.keep(session, || State { numbers: (step, number), panels: named.collect() })?;
+                log.keep(session, || State { numbers: (step, number), panels: named.collect() })?;
                 if session.worker() == 0 {
-                    watch.progress()(step);
+                    monitor.progress()(step);
                 }
                 let rotation: Vec<f32> = (0..COLS * COLS).map(|place| (place as f32).sin()).collect();
                 let next = session.times_small(&panels[step], &rotation, COLS)?;
@@ -163,9 +163,9 @@ fn what_was_kept_of_other_work_is_not_taken() {
     let first = writer(folder.path(), false, &interrupt, &said);
     work(first.watch(asking(&interrupt)), Cluster::threads(2)).unwrap_err();
     let second = writer(folder.path(), true, &Interrupt::default(), &said);
-    let watch: Monitor<Progress> = second.watch(Arc::new(|_| ()));
+    let monitor: Monitor<Progress> = second.watch(Arc::new(|_| ()));
     let resumed = run(Cluster::threads(2), Vec::new(), move |session| {
-        CheckpointLog::new(&watch, "something else").resume::<(usize, f64)>(session)
+        CheckpointLog::new(&monitor, "something else").resume::<(usize, f64)>(session)
     });
     assert!(resumed.unwrap_or_else(|error: EngineError| panic!("{error}")).is_none());
     assert!(said.lock().unwrap().contains(&Notice::OtherWork { work: 0 }));

@@ -26,9 +26,9 @@ use arrangement::{Weight, WorkerEdges};
 /// use isvd_dist::{dataset::EdgeList, engine::EdgeCollection, graph::{Graph, Import}};
 /// let list = EdgeList { nodes: 3, edges: vec![(0, 1), (1, 2)], ..EdgeList::default() };
 /// let graph = Graph::from_edges(&list, Import::default())?;
-/// let mut ledger = EdgeCollection::new(&graph.adjacency, false, 2)?;
+/// let mut collection = EdgeCollection::new(&graph.adjacency, false, 2)?;
 /// // One edge goes, another one was there already.
-/// let changes = ledger.apply([((2, 1), None), ((0, 1), Some(1.0))])?;
+/// let changes = collection.apply([((2, 1), None), ((0, 1), Some(1.0))])?;
 /// assert_eq!((changes.edges.len(), changes.edges[0].from, changes.edges[0].after), (1, 1, None));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -82,7 +82,7 @@ impl EdgeCollection {
             let batches = waiting.lock().ok().and_then(|mut waiting| waiting[index].take());
             let base = base.lock().ok().and_then(|mut base| base.pop());
             let (Some(batches), Some(base)) = (batches, base) else { return };
-            let ended = catch(index, "the ledger of edges", || {
+            let ended = catch(index, "the edge collection", || {
                 let mut state = WorkerEdges::new(worker, is_directed);
                 // The caller may be gone.
                 let tell = |changes, size| answer.send(Ok(Answer { changes, size })).is_ok();
@@ -105,10 +105,10 @@ impl EdgeCollection {
         };
         let threads =
             timely::execute::execute_from(builders, others, WorkerConfig::default(), work).map_err(cannot_start)?;
-        let mut ledger =
+        let mut collection =
             Self { is_directed, orders, answers, threads: Some(threads), size: EdgeCollectionSize::default() };
-        ledger.hear()?;
-        Ok(ledger)
+        collection.hear()?;
+        Ok(collection)
     }
 
     /// Sets edges: a weight, or none to remove it. The last entry for an edge counts. A batch is
@@ -145,7 +145,7 @@ impl EdgeCollection {
         let mut all = Changes::default();
         self.size = EdgeCollectionSize::default();
         for _ in 0..self.orders.len() {
-            let gone = || EngineError::Stopped { worker: 0, message: "the ledger of edges is closed".to_owned() };
+            let gone = || EngineError::Stopped { worker: 0, message: "the edge collection is closed".to_owned() };
             let answer = self.answers.recv().map_err(|_| gone()).and_then(|answer| answer);
             let Answer { changes, size } = answer.inspect_err(|_| {
                 // The others may wait for the failed one for ever.

@@ -62,13 +62,13 @@ proptest! {
             nodes = batch.iter().map(|(edge, _)| edge.0.max(edge.1) as usize + 1).fold(nodes, usize::max);
             let anew = graph(nodes, &edges, directed);
             let mut told = Vec::new();
-            for (graph, ledger) in &mut kept {
-                let changes = ledger.apply(batch.iter().copied()).unwrap();
+            for (graph, collection) in &mut kept {
+                let changes = collection.apply(batch.iter().copied()).unwrap();
                 graph.patch(nodes, &changes, directed).unwrap();
                 prop_assert!(graph.adjacency.has_same_tiles(&anew.adjacency));
                 prop_assert_eq!(&graph.degrees, &anew.degrees);
                 prop_assert_eq!(graph.report, anew.report);
-                prop_assert_eq!(ledger.size().edges, edges.len());
+                prop_assert_eq!(collection.size().edges, edges.len());
                 told.push(changes);
             }
             prop_assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "whatever the number of workers");
@@ -79,13 +79,13 @@ proptest! {
 #[test]
 fn nothing_changes_where_nothing_is_new() {
     let edges: Edges = (0..50).map(|node| ((node, node + 1), 1.0)).collect();
-    let mut ledger = EdgeCollection::new(&graph(51, &edges, false).adjacency, false, 2).unwrap();
+    let mut collection = EdgeCollection::new(&graph(51, &edges, false).adjacency, false, 2).unwrap();
     let words = edges.keys().map(|&(from, to)| ((to, from), Some(1.0))).chain([((7, 9), None)]);
-    assert_eq!(ledger.apply(words).unwrap(), Changes::default());
-    let changes = ledger.apply([((3, 2), None), ((2, 3), Some(2.5))]).unwrap();
+    assert_eq!(collection.apply(words).unwrap(), Changes::default());
+    let changes = collection.apply([((3, 2), None), ((2, 3), Some(2.5))]).unwrap();
     assert_eq!(changes.edges, [EdgeChange { from: 2, to: 3, before: Some(1.0), after: Some(2.5) }]);
     assert_eq!(changes.nodes, [], "as many edges as before");
-    assert!(ledger.apply([]).unwrap().edges.is_empty());
+    assert!(collection.apply([]).unwrap().edges.is_empty());
 }
 
 #[test]
