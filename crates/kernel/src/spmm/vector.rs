@@ -124,8 +124,7 @@ unsafe fn finish<R: Registers>(job: &Job, row: usize, sum: Option<R>, y: &mut [f
     }
 }
 
-/// All rows of a matrix with sorted rows, for all columns of the panel. Rows are so short that the
-/// epilogue would take longer than the sum if it were decided row by row, so it is a parameter.
+/// All rows of a matrix with sorted rows, for all columns of the panel.
 ///
 /// # Safety
 /// The instructions of the registers must be there, the registers be as wide as rows of the panels
@@ -138,31 +137,19 @@ pub(super) unsafe fn sorted_rows<R: Registers, const VALUES: bool, const RIGHT: 
     };
     let left = job.factors.left.unwrap_or(&[]);
     let epilogue = Epilogue { alpha: job.factors.alpha, left, beta, diagonal, panel, out: y.as_mut_ptr() };
-    // SAFETY: the caller's promise; factors and panels are there where the parameters say so.
+    // SAFETY: the caller's promise; the added panel is there where the parameter says so.
     unsafe {
-        match (left.is_empty(), panel.is_empty(), diagonal.is_empty()) {
-            (true, true, _) => buckets::<R, VALUES, RIGHT, false, false, false>(job, &epilogue),
-            (false, true, _) => buckets::<R, VALUES, RIGHT, true, false, false>(job, &epilogue),
-            (true, false, true) => buckets::<R, VALUES, RIGHT, false, true, false>(job, &epilogue),
-            (false, false, true) => buckets::<R, VALUES, RIGHT, true, true, false>(job, &epilogue),
-            (true, false, false) => buckets::<R, VALUES, RIGHT, false, true, true>(job, &epilogue),
-            (false, false, false) => buckets::<R, VALUES, RIGHT, true, true, true>(job, &epilogue),
+        match panel.is_empty() {
+            true => buckets::<R, VALUES, RIGHT, false>(job, &epilogue),
+            false => buckets::<R, VALUES, RIGHT, true>(job, &epilogue),
         }
     }
 }
 
 /// # Safety
-/// As for [`sorted_rows`]; left factors, the diagonal and the added panel are there where the
-/// parameters say so.
+/// As for [`sorted_rows`]; the added panel is there if `ADD`.
 #[inline(always)]
-unsafe fn buckets<
-    R: Registers,
-    const VALUES: bool,
-    const RIGHT: bool,
-    const LEFT: bool,
-    const ADD: bool,
-    const DIAGONAL: bool,
->(
+unsafe fn buckets<R: Registers, const VALUES: bool, const RIGHT: bool, const ADD: bool>(
     job: &SortedJob,
     epilogue: &Epilogue,
 ) {
@@ -178,7 +165,7 @@ unsafe fn buckets<
             // SAFETY: as above.
             unsafe {
                 let sum = picks.sum::<R, VALUES, RIGHT>(&mut entry, count);
-                epilogue.write::<R, LEFT, ADD, DIAGONAL>(row, count, sum);
+                epilogue.write::<R, ADD>(row, count, sum);
                 row = row.add(1);
             }
         }
@@ -203,7 +190,7 @@ unsafe fn buckets<
                 for number in counts[0]..count {
                     *sum = picks.plus::<R, VALUES, RIGHT>(*sum, start.after::<VALUES>(number.into()));
                 }
-                epilogue.write::<R, LEFT, ADD, DIAGONAL>(row, count, *sum);
+                epilogue.write::<R, ADD>(row, count, *sum);
                 row = row.add(1);
             }
         }
@@ -212,7 +199,7 @@ unsafe fn buckets<
         // SAFETY: as above.
         unsafe {
             let sum = picks.sum::<R, VALUES, RIGHT>(&mut entry, count);
-            epilogue.write::<R, LEFT, ADD, DIAGONAL>(row, count, sum);
+            epilogue.write::<R, ADD>(row, count, sum);
             row = row.add(1);
         }
     }
@@ -233,19 +220,14 @@ impl Epilogue<'_> {
     /// would be compiled without the instructions.)
     ///
     /// # Safety
-    /// The row must be one of the result, and of everything that the parameters say is there.
+    /// The row must be one of the result, of slices that are not empty, and of the panel if `ADD`.
     #[inline(always)]
-    unsafe fn write<R: Registers, const LEFT: bool, const ADD: bool, const DIAGONAL: bool>(
-        &self,
-        row: *const u16,
-        count: u16,
-        sum: R,
-    ) {
+    unsafe fn write<R: Registers, const ADD: bool>(&self, row: *const u16, count: u16, sum: R) {
         // SAFETY: the caller's promise.
         unsafe {
             let at = usize::from(*row);
-            let scale = self.alpha * if LEFT { *self.left.get_unchecked(at) } else { 1.0 };
-            let factor = self.beta * if DIAGONAL { *self.diagonal.get_unchecked(at) } else { 1.0 };
+            let scale = self.alpha * if self.left.is_empty() { 1.0 } else { *self.left.get_unchecked(at) };
+            let factor = self.beta * if self.diagonal.is_empty() { 1.0 } else { *self.diagonal.get_unchecked(at) };
             let start = if ADD { R::load(self.panel.as_ptr().add(at * R::COLUMNS)).times(factor) } else { R::zero() };
             let made = if count > 0 { sum.times_plus(scale, start) } else { start };
             made.store(self.out.add(at * R::COLUMNS));
