@@ -146,13 +146,14 @@ pub fn spmm_with(
     let (cols, width) = (x.cols, stride(x.cols));
     let (rows, inner) = a.shape();
     assert_eq!(y.len(), rows * width, "rows of the result");
+    if rows == 0 {
+        // Without tiles the number of columns is unknown, and there is nothing to do.
+        return;
+    }
     assert!(factors.left.is_none_or(|d| d.len() == rows), "one left factor a row");
     assert!(factors.right.is_none_or(|d| d.len() == inner), "one right factor a column");
     let whole = added.map_or(Start::Zero, Start::Add);
     whole.assert_shape(rows, width);
-    if rows == 0 {
-        return;
-    }
     x.assert_consecutive(inner);
 
     if let Some(sorted) = a.sorted.filter(|sorted| sorted.suits(simd, cols)) {

@@ -226,3 +226,12 @@ fn blocks_cover_the_padded_columns() {
     }
     assert_eq!(of(200), [0..56, 56..104, 104..152, 152..200]);
 }
+
+/// A worker may own no tile of a small matrix.
+#[test]
+fn a_product_without_tiles_has_no_rows() {
+    let (x, right) = (panel_of(5, 3, |_, _| 1.0), vector(7, 5));
+    let factors = Factors { alpha: 1.0, left: None, right: Some(&right) };
+    let x = Segments::whole(Panel::new(5, 3, &x));
+    spmm(&Operand::new([], None), &x, &factors, None, &mut [], &mut Buffer::default());
+}
