@@ -78,9 +78,6 @@ pub fn multiply_small(a: Panel, small: &[f32], out: PanelMut, scratch: &mut Scra
 }
 
 /// [`multiply_small`] with the given instructions.
-///
-/// # Panics
-/// If the shapes do not fit each other.
 pub fn multiply_small_with(simd: Simd, a: Panel, small: &[f32], out: PanelMut, scratch: &mut Scratch) {
     scratch.small.pack(small, a.cols(), out.cols());
     multiply_packed_with(simd, a, &scratch.small, out, Onto::Nothing);
@@ -104,9 +101,6 @@ pub fn multiply_packed(a: Panel, small: &Small, out: PanelMut, onto: Onto) {
 }
 
 /// [`multiply_packed`] with the given instructions.
-///
-/// # Panics
-/// If the shapes do not fit each other.
 pub fn multiply_packed_with(simd: Simd, a: Panel, small: &Small, mut out: PanelMut, onto: Onto) {
     let depth = a.cols();
     assert_eq!(a.rows(), out.rows(), "rows of a product");

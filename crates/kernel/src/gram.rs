@@ -39,9 +39,6 @@ pub fn gram(a: Panel, out: &mut [f64], scratch: &mut Scratch) {
 }
 
 /// [`gram`] with the given instructions.
-///
-/// # Panics
-/// If `out` has another size.
 pub fn gram_with(simd: Simd, a: Panel, out: &mut [f64], scratch: &mut Scratch) {
     let cols = a.cols();
     assert_eq!(out.len(), cols * cols, "a Gram matrix of {cols} columns");
@@ -74,9 +71,6 @@ pub fn cross_gram(a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
 }
 
 /// [`cross_gram`] with the given instructions.
-///
-/// # Panics
-/// If the panels have different numbers of rows or `out` has another size.
 pub fn cross_gram_with(simd: Simd, a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
     assert_eq!(a.rows(), b.rows(), "panels of a cross Gram matrix have the same rows");
     assert_eq!(out.len(), a.cols() * b.cols(), "a cross Gram matrix of {} × {} columns", a.cols(), b.cols());

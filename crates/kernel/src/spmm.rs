@@ -131,9 +131,6 @@ pub fn spmm(a: &Operand, x: &Segments, factors: &Factors, added: Option<Term>, y
 }
 
 /// [`spmm`] with the given instructions.
-///
-/// # Panics
-/// If the shapes do not fit each other.
 pub fn spmm_with(
     simd: Simd,
     a: &Operand,

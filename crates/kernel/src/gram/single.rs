@@ -16,9 +16,6 @@ pub fn cross_gram_in_single(a: Panel, b: Panel, out: &mut [f64], scratch: &mut S
 }
 
 /// [`cross_gram_in_single`] with the given instructions.
-///
-/// # Panics
-/// If the panels have different numbers of rows or `out` has another size.
 pub fn cross_gram_in_single_with(simd: Simd, a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
     assert_eq!(a.rows(), b.rows(), "panels of a cross Gram matrix have the same rows");
     assert_eq!(out.len(), a.cols() * b.cols(), "a cross Gram matrix of {} × {} columns", a.cols(), b.cols());

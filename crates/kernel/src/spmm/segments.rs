@@ -1,6 +1,7 @@
 //! A panel whose rows lie in several places.
 
 use std::ops::Range;
+use std::slice;
 
 use super::{Buffer, Panel, stride};
 
@@ -29,14 +30,7 @@ impl<'a> Segments<'a> {
     where
         'a: 's,
     {
-        match self.parts.as_slice() {
-            [(_, only)] => only,
-            _ => {
-                buffer.resize(self.rows() * stride(self.cols));
-                self.copy(&(0..self.rows()), buffer);
-                buffer
-            }
-        }
+        self.joined_strips(slice::from_ref(&(0..self.rows())), buffer)[0]
     }
 
     /// The rows of each range in one piece: part of a segment, or a copy in `buffer`.
