@@ -16,7 +16,7 @@ use common::timing::{self, Times};
 use isvd_dist::config::{Experiment, NodeTask};
 use isvd_dist::dataset::Dataset;
 use isvd_dist::dataset::format::{OgbOptions, read_ogb};
-use isvd_dist::engine::{Cluster, Watch, form};
+use isvd_dist::engine::{Cluster, Monitor, form};
 use isvd_dist::experiment::memory;
 use isvd_dist::finetune::network::{self, Network, NetworkShape, Phase, Problem};
 use isvd_dist::graph::{Graph, Import, SelfLoops};
@@ -49,7 +49,7 @@ fn main() {
     let components = task.components.clone().expect("the config reduces features");
     let x = of_dataset(&dataset).expect("features");
     let start = Instant::now();
-    let reduced = reduce(&x, &components, both, Watch::default()).expect("components");
+    let reduced = reduce(&x, &components, both, Monitor::default()).expect("components");
     let features = reduced.reduction.apply(&x, both).expect("components");
     println!("{} nodes; features reduced in {:.2} s", dataset.graph.nodes(), start.elapsed().as_secs_f64());
     let design = Design {
@@ -127,7 +127,7 @@ fn closed_form(
     let options = &task.classifier;
     let examples = Examples::new(design, labels, learn, CLASSES, options, cluster).expect("rows");
     let formed = start.elapsed().as_secs_f64();
-    let fitted = fit(&examples, options, cluster, Watch::default()).expect("weights");
+    let fitted = fit(&examples, options, cluster, Monitor::default()).expect("weights");
     (formed, start.elapsed().as_secs_f64() - formed, fitted)
 }
 
@@ -142,7 +142,7 @@ fn one_epoch(design: &Design, fitted: &Fitted, problem: &Arc<Problem>, task: &No
     let network = Network::from_linear(&weights, shape).expect("weights of the shape");
     let schedule = vec![Phase { epochs: 1, learning_rate: 1e-3 }];
     let options = network::Options { schedule, ..task.network.clone().expect("the config has a network") };
-    let trained = network::train(problem.clone(), network, &options, cluster, Watch::default()).expect("an epoch");
+    let trained = network::train(problem.clone(), network, &options, cluster, Monitor::default()).expect("an epoch");
     trained.epochs[0].seconds
 }
 

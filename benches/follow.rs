@@ -13,7 +13,7 @@ use std::time::Instant;
 use common::timing::{self, Times};
 use isvd_dist::config::Experiment;
 use isvd_dist::dataset::{EdgeList, Rmat};
-use isvd_dist::engine::{Cluster, Ledger, Watch};
+use isvd_dist::engine::{Cluster, EdgeCollection, Monitor};
 use isvd_dist::graph::evolve::Operation;
 use isvd_dist::graph::{Duplicates, Graph, Import};
 use isvd_dist::model::embedding::{Embedding, Normalize, Options, Walks, embed};
@@ -46,7 +46,7 @@ fn patching() {
     let nodes = list.nodes;
     let mut graph = Graph::from_edges(&list, Import::default()).expect("a graph");
     let start = Instant::now();
-    let mut ledger = Ledger::new(&graph.adjacency, false, CLUSTER.workers).expect("a ledger");
+    let mut ledger = EdgeCollection::new(&graph.adjacency, false, CLUSTER.workers).expect("a ledger");
     let seconds = start.elapsed().as_secs_f64();
     println!("{nodes} nodes, {} edges listed; {seconds:.2} s to take them into the ledger", list.edges.len());
     let (mut told, mut patched, mut both, mut rebuilt) = (vec![], vec![], vec![], vec![]);
@@ -117,7 +117,7 @@ fn follow(citations: &[(u32, u32)], ends: &[usize], what: &str, tolerance: f64) 
     let graph = Graph::from_edges(&base, import).expect("a graph");
     let options = options(32, tolerance);
     let mut follower = Follower::new(graph, false, options.clone(), CLUSTER).expect("a follower");
-    follower.embed(Watch::default()).expect("an embedding");
+    follower.embed(Monitor::default()).expect("an embedding");
     println!(
         "\nogbn-arxiv, {what}, rank 32, window 10, to a residual of {tolerance}; a cold start may stop where the warm one did"
     );
@@ -132,13 +132,13 @@ fn follow(citations: &[(u32, u32)], ends: &[usize], what: &str, tolerance: f64) 
         let patch = start.elapsed().as_secs_f64();
         let graph = follower.graph().clone();
         let start = Instant::now();
-        follower.embed(Watch::default()).expect("an embedding");
+        follower.embed(Monitor::default()).expect("an embedding");
         let warm_seconds = start.elapsed().as_secs_f64();
         let warm = follower.embedding().expect("an embedding").clone();
         let mut cold_options = options.clone();
         cold_options.svd.tolerance = Some(worst(&warm));
         let start = Instant::now();
-        let cold = embed(&graph, &cold_options, CLUSTER, Watch::default()).expect("an embedding");
+        let cold = embed(&graph, &cold_options, CLUSTER, Monitor::default()).expect("an embedding");
         let cold_seconds = start.elapsed().as_secs_f64();
         let off = warm.singular_values.iter().zip(&cold.singular_values).map(|(a, b)| (a - b).abs() / b);
         println!(

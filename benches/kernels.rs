@@ -4,13 +4,14 @@ mod common;
 
 use std::cell::RefCell;
 use std::hint::black_box;
+use std::ops::Range;
 use std::process::Command;
 
 use common::timing::clocked;
 use common::{graphs, timing};
-use isvd_dist::engine::multiply::{Rows, Scaling, Scratch, multiply_tiles, multiply_tiles_with};
 use isvd_dist::graph::{Sparse, Tiling};
 use isvd_kernel::random::{fill_normal, stream};
+use isvd_kernel::spmm::{Factors, Operand, Segments, spmm, spmm_with};
 use isvd_kernel::{self as kernel, Buffer, Panel, PanelMut, Simd, factor, gemm, gram, small};
 
 const NODES: usize = 200_000;
@@ -21,10 +22,10 @@ const ROUNDS: usize = 9;
 fn main() {
     kernel::configure();
     println!("{NODES} rows, one thread unless stated; ratio: times the first line, best of {ROUNDS}");
-    spmm("random", &graphs::random(NODES, DRAWN, 1), COLS);
+    sparse_products("random", &graphs::random(NODES, DRAWN, 1), COLS);
     let rmat = graphs::rmat(NODES, DRAWN, 1);
-    spmm("R-MAT", &rmat, COLS);
-    spmm("R-MAT", &rmat, 200);
+    sparse_products("R-MAT", &rmat, COLS);
+    sparse_products("R-MAT", &rmat, 200);
     orthonormalise();
     build(&rmat);
     let mut block = panel();
@@ -38,29 +39,30 @@ fn panel() -> Buffer {
     data
 }
 
-fn spmm(name: &str, sparse: &Sparse, cols: usize) {
+fn sparse_products(name: &str, sparse: &Sparse, cols: usize) {
     let mut x = Buffer::zeroed(NODES * cols);
     fill_normal(1, stream::SYNTHETIC, 0, PanelMut::new(NODES, cols, &mut x));
-    let rows = Rows::whole(Panel::new(NODES, cols, &x));
+    let rows = Segments::whole(Panel::new(NODES, cols, &x));
     let tiles = sparse.tiling().count();
     let half = |t: &usize| (0..*t).map(|t| sparse.tile_nonzeros(t)).sum::<usize>() >= sparse.nonzeros() / 2;
     let middle = (0..tiles).find(half).unwrap_or(tiles);
     let cut = sparse.tiling().rows_of(0..middle).end * cols;
     let y = RefCell::new(Buffer::zeroed(NODES * cols));
-    let scratch = RefCell::new((Scratch::default(), Scratch::default()));
+    let scratch = RefCell::new((Buffer::default(), Buffer::default()));
     let scale: Vec<f32> = (0..NODES).map(|i| 1.0 / (1 + i % 7) as f32).collect();
-    let both = Scaling { alpha: 2.0, left: Some(&scale), right: Some(&scale) };
-    let ours = |simd, scaling| {
+    let both = Factors { alpha: 2.0, left: Some(&scale), right: Some(&scale) };
+    let operand = |tiles: Range<usize>| Operand::new(tiles.map(|tile| sparse.tile(tile)), None);
+    let ours = |simd, factors: Factors| {
         let scratch = &mut scratch.borrow_mut().0;
-        multiply_tiles_with(simd, sparse, 0..tiles, &rows, scaling, None, &mut y.borrow_mut(), scratch);
+        spmm_with(simd, &operand(0..tiles), &rows, &factors, None, &mut y.borrow_mut(), scratch);
     };
     let two_threads = || {
         let (mut y, mut scratch) = (y.borrow_mut(), scratch.borrow_mut());
         let (upper, lower) = y.split_at_mut(cut);
         let (first, second) = &mut *scratch;
         std::thread::scope(|scope| {
-            scope.spawn(|| multiply_tiles(sparse, 0..middle, &rows, Scaling::default(), None, upper, first));
-            multiply_tiles(sparse, middle..tiles, &rows, Scaling::default(), None, lower, second);
+            scope.spawn(|| spmm(&operand(0..middle), &rows, &Factors::default(), None, upper, first));
+            spmm(&operand(middle..tiles), &rows, &Factors::default(), None, lower, second);
         });
     };
     let csr = to_sprs(sparse);
@@ -72,10 +74,10 @@ fn spmm(name: &str, sparse: &Sparse, cols: usize) {
     let times = timing::by_turns(
         ROUNDS,
         vec![
-            ("SpMM, ours", clocked(|| ours(Simd::best(), Scaling::default()))),
+            ("SpMM, ours", clocked(|| ours(Simd::best(), Factors::default()))),
             ("SpMM, ours, two threads", clocked(two_threads)),
             ("SpMM, ours, a diagonal on both sides", clocked(|| ours(Simd::best(), both))),
-            ("SpMM, ours, portable", clocked(|| ours(Simd::portable(), Scaling::default()))),
+            ("SpMM, ours, portable", clocked(|| ours(Simd::portable(), Factors::default()))),
             ("SpMM, sprs", clocked(sprs)),
         ],
     );

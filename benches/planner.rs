@@ -13,7 +13,7 @@ use std::time::Instant;
 use common::timing::{self, Times};
 use isvd_dist::config::{Experiment, NodeTask};
 use isvd_dist::dataset::Dataset;
-use isvd_dist::engine::{Cluster, EngineError, Watch, run};
+use isvd_dist::engine::{Cluster, EngineError, Monitor, run};
 use isvd_dist::graph::Graph;
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::classifier::{Design, rank_of};
@@ -145,11 +145,11 @@ fn design(
     graph: &Graph,
     cluster: Cluster,
 ) -> Result<Matrix, Box<dyn Error>> {
-    let Embedding { nodes, rank, left, right, .. } = embed(graph, &experiment.embedding, cluster, Watch::default())?;
+    let Embedding { nodes, rank, left, right, .. } = embed(graph, &experiment.embedding, cluster, Monitor::default())?;
     let sides = (Dense::new(nodes, rank, left)?, Dense::new(nodes, rank, right)?);
     let features = with_embedding(&of_dataset(dataset)?, &sides)?;
     let components = task.components.as_ref().ok_or("features that are not reduced")?;
-    let reduced = reduce(&features, components, cluster, Watch::default())?.reduction.apply(&features, cluster)?;
+    let reduced = reduce(&features, components, cluster, Monitor::default())?.reduction.apply(&features, cluster)?;
     let design = Design {
         propagation: Propagation::new(graph)?,
         features: with_embedding(&Matrix::dense("X", reduced)?, &sides)?,

@@ -16,9 +16,9 @@ use std::ops::Range;
 
 use common::timing::{Contender, Times, clocked};
 use common::{graphs, timing};
-use isvd_dist::engine::multiply::{Rows, Scaling, Scratch, multiply_tiles};
 use isvd_dist::graph::{Sparse, Tiling};
 use isvd_kernel::random::{fill_normal, stream};
+use isvd_kernel::spmm::{Factors, Operand, Segments, spmm};
 use isvd_kernel::{self as kernel, Buffer, Panel, PanelMut, gemm, gram};
 
 const NODES: usize = 200_000;
@@ -60,7 +60,7 @@ fn table(threads: usize, cols: usize, graphs: &[(&str, Sparse)]) {
         let must = sparse.bytes() + 2 * panel;
         let again = 2 * panel_bytes(sparse.runs().saturating_sub(NODES), cols);
         steps.push(Step { name: format!("sparse product, {name}"), must, moved: must + again });
-        let mut scratch: Vec<Scratch> = (0..threads).map(|_| Scratch::default()).collect();
+        let mut scratch: Vec<Buffer> = (0..threads).map(|_| Buffer::default()).collect();
         let shares = shares(sparse.tiling(), threads, |tile| sparse.tile_nonzeros(tile));
         let (x, y) = (&x, &y);
         contenders.push((
@@ -68,8 +68,9 @@ fn table(threads: usize, cols: usize, graphs: &[(&str, Sparse)]) {
             clocked(move || {
                 let mut y = y.borrow_mut();
                 over_rows(sparse.tiling(), &shares, cols, &mut y, &mut scratch, |tiles, y, scratch| {
-                    let rows = Rows::whole(Panel::new(NODES, cols, x));
-                    multiply_tiles(sparse, tiles, &rows, Scaling::default(), None, y, scratch);
+                    let rows = Segments::whole(Panel::new(NODES, cols, x));
+                    let operand = Operand::new(tiles.map(|tile| sparse.tile(tile)), None);
+                    spmm(&operand, &rows, &Factors::default(), None, y, scratch);
                 });
             }),
         ));

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use common::{graphs, other, timing};
-use isvd_dist::engine::multiply::{Rows, Scaling, Scratch, multiply_tiles};
 use isvd_dist::engine::{Cluster, EngineError, Session, Shard, Transport, run};
 use isvd_dist::experiment::memory;
 use isvd_dist::graph::Sparse;
@@ -19,6 +18,7 @@ use isvd_dist::plan::cost::Machine;
 use isvd_dist::plan::{Program, Side};
 use isvd_kernel::factor::{factor, scale_to_unit};
 use isvd_kernel::random::{fill_normal, stream};
+use isvd_kernel::spmm::{Factors, Operand, Segments, spmm};
 use isvd_kernel::{self as kernel, Buffer, Panel, PanelMut, gemm, gram};
 
 const NODES: usize = 200_000;
@@ -111,7 +111,7 @@ struct Kernels {
     sparse: Arc<Sparse>,
     block: Buffer,
     product: Buffer,
-    multiply_scratch: Scratch,
+    multiply_scratch: Buffer,
     gram_scratch: gram::Scratch,
     gemm_scratch: gemm::Scratch,
 }
@@ -136,9 +136,10 @@ impl Kernels {
 
     fn step(&mut self) {
         let tiling = self.sparse.tiling();
-        let rows = Rows::whole(Panel::new(NODES, COLS, &self.block));
+        let rows = Segments::whole(Panel::new(NODES, COLS, &self.block));
         let scratch = &mut self.multiply_scratch;
-        multiply_tiles(&self.sparse, 0..tiling.count(), &rows, Scaling::default(), None, &mut self.product, scratch);
+        let operand = Operand::new((0..tiling.count()).map(|tile| self.sparse.tile(tile)), None);
+        spmm(&operand, &rows, &Factors::default(), None, &mut self.product, scratch);
         let mut sum = vec![0.0; COLS * COLS];
         let mut of_tile = vec![0.0; COLS * COLS];
         let place = |tile| {

@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use isvd_dist::dataset::demo::demo;
-use isvd_dist::engine::{Cluster, Watch};
+use isvd_dist::engine::{Cluster, Monitor};
 use isvd_dist::evaluate::accuracy;
 use isvd_dist::graph::{Graph, Import, SelfLoops};
 use isvd_dist::model::classifier::{Design, Examples, Options, Rows, Scoring, Targets, fit, score};
@@ -39,7 +39,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         dropout_rate: 0.0,
     };
     let examples = Examples::new(&design, labels, &split.train, classes, &options, cluster)?;
-    let fitted = fit(&examples, &options, cluster, Watch::default())?;
+    let fitted = fit(&examples, &options, cluster, Monitor::default())?;
     let scoring = Scoring { labels, known: &split.train, passes: 1 };
     let scores = score(&design, &fitted.weights, &scoring, cluster)?;
 

@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use isvd_dist::dataset::demo::demo;
-use isvd_dist::engine::{Cluster, Watch};
+use isvd_dist::engine::{Cluster, Monitor};
 use isvd_dist::evaluate::roc_auc;
 use isvd_dist::graph::{Graph, Import};
 use isvd_dist::model::embedding::{Normalize, Options, Walks, embed};
@@ -24,7 +24,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         self_loops: false,
         svd: svd::Options { tolerance: Some(0.02), ..svd::Options::of_rank(32) },
     };
-    let embedding = embed(&graph, &options, Cluster::threads(2), Watch::default())?;
+    let embedding = embed(&graph, &options, Cluster::threads(2), Monitor::default())?;
 
     let weights = embedding.plain_weights();
     let test = dataset.test.ok_or("the demo holds edges out")?;

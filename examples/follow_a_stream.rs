@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use isvd_dist::dataset::demo::demo;
-use isvd_dist::engine::{Cluster, Ledger, Watch};
+use isvd_dist::engine::{Cluster, EdgeCollection, Monitor};
 use isvd_dist::graph::{Graph, Import};
 use isvd_dist::model::embedding::{Embedding, Normalize, Options, Walks, embed};
 use isvd_dist::svd;
@@ -17,7 +17,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let arriving = dataset.valid.ok_or("the demo holds edges out")?.edges;
     let mut graph = Graph::from_edges(dataset.graph.list()?, Import::default())?;
     // Knows every edge, so that one that is told twice changes nothing.
-    let mut ledger = Ledger::new(&graph.adjacency, false, 2)?;
+    let mut ledger = EdgeCollection::new(&graph.adjacency, false, 2)?;
     let mut options = Options {
         walks: Walks::Window(5),
         negative: 0.02,
@@ -53,5 +53,5 @@ pub fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn found(graph: &Graph, options: &Options) -> Result<Embedding, Box<dyn Error>> {
-    Ok(embed(graph, options, Cluster::threads(2), Watch::default())?)
+    Ok(embed(graph, options, Cluster::threads(2), Monitor::default())?)
 }

@@ -14,7 +14,7 @@
 #[cfg(feature = "experiment")]
 pub use crate::config::Experiment;
 pub use crate::dataset::{Dataset, EdgeList, Source};
-pub use crate::engine::{Cluster, Watch};
+pub use crate::engine::{Cluster, Monitor};
 pub use crate::evaluate::Metric;
 #[cfg(feature = "experiment")]
 pub use crate::experiment::{Event, Found, Observer, Outcome, RunError, Settings};

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio, exit};
 use std::time::Duration;
 
-use isvd_dist::engine::mesh::{Facts, Mesh, MeshError, Secret, Settings};
+use isvd_dist::engine::mesh::{ClusterAgreement, Mesh, MeshError, Secret, Settings};
 
 /// Where the two processes listen, for the second one.
 const ADDRESSES: &str = "ISVD_BENCH_ADDRESSES";
@@ -44,7 +44,7 @@ fn join(addresses: Vec<String>, process: usize) -> &'static Mesh {
         connect_timeout: Duration::from_secs(120),
         peer_timeout: Duration::from_secs(30),
     };
-    Mesh::join(settings, &Facts::default(), |error| end(error)).unwrap_or_else(|error| end(&error))
+    Mesh::join(settings, &ClusterAgreement::default(), |error| end(error)).unwrap_or_else(|error| end(&error))
 }
 
 fn end(error: &MeshError) -> ! {

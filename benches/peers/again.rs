@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use isvd_dist::config::Experiment;
-use isvd_dist::engine::{Cluster, Watch};
+use isvd_dist::engine::{Cluster, Monitor};
 use isvd_dist::experiment::memory::peak_bytes;
 use isvd_dist::graph::Graph;
 use isvd_dist::model::embedding::{Embedding, ModelError, embed};
@@ -87,7 +87,7 @@ impl Task {
 
     fn embed(&self, seed: u64, threads: usize) -> Result<Embedding, ModelError> {
         let options = self.experiment.clone().with_seed(seed).embedding;
-        embed(&self.graph, &options, Cluster::threads(threads), Watch::default())
+        embed(&self.graph, &options, Cluster::threads(threads), Monitor::default())
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Request;
-use crate::engine::checkpoint::{Every, Interrupt, Rhythm, is_there};
+use crate::engine::checkpoint::{CheckpointPolicy, Every, Interrupt, is_there};
 use crate::experiment;
 
 /// Seconds from one checkpoint to the next.
@@ -51,7 +51,7 @@ impl Request {
     pub(super) fn checkpoints(&self, interrupt: &Interrupt) -> experiment::Checkpoints {
         experiment::Checkpoints {
             folder: self.checkpoint_folder(),
-            rhythm: Rhythm { every: self.checkpoint.0, resume: self.resume },
+            rhythm: CheckpointPolicy { every: self.checkpoint.0, resume: self.resume },
             interrupt: interrupt.clone(),
         }
     }

@@ -32,7 +32,7 @@ pub fn run(request: &Request) -> Result<(), Error> {
 }
 
 fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
-    let folder = request.cluster.speaks().then(|| Folder::prepare(&request.out)).transpose()?;
+    let folder = request.cluster.is_leader().then(|| Folder::prepare(&request.out)).transpose()?;
     let outcome = request.experiment.run_with(&Settings {
         cluster: request.cluster,
         data: request.data.clone(),

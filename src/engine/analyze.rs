@@ -1,4 +1,4 @@
-//! Programs with a clock at every step.
+//! Measures the steps of programs.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -16,8 +16,9 @@ pub struct Measured {
     pub total: f64,
 }
 
-/// Multiplies a random panel of so many columns by the matrix of each program, and measures its steps: of `rounds` products
-/// after a first one, the best of each, since what else runs on a machine only adds to it.
+/// Multiplies a random panel of `columns` columns by the matrix of each program, and measures its
+/// steps: the minimum of `rounds` products after a first one, since other load on the machine only
+/// adds time.
 pub fn analyze(
     programs: &[Arc<Program>],
     columns: usize,
@@ -31,11 +32,11 @@ pub fn analyze(
         let mut totals = Vec::new();
         for (number, program) in numbered.iter().enumerate() {
             let panel = session.random_normal(program.input_rows(), columns, 1, stream::START_BLOCK)?;
-            session.run_program(number, panel.clone())?;
+            session.multiply_by_rows(number, panel.clone())?;
             let mut seconds = Vec::new();
             for round in 0..rounds {
                 let start = Instant::now();
-                let answer = session.run_program(number, panel.clone())?;
+                let answer = session.multiply_by_rows(number, panel.clone())?;
                 drop(answer);
                 seconds.push(start.elapsed().as_secs_f64());
                 let steps = session.step_seconds(number);
@@ -45,7 +46,7 @@ pub fn analyze(
             }
             totals.push(seconds);
         }
-        // All workers have noted their times down before the first returns.
+        // A barrier: all workers have noted their times before the first returns.
         session.sum_over(1, 1, |_, _| ())?;
         Ok::<_, EngineError>(totals)
     })?;

@@ -1,4 +1,4 @@
-//! Panels that are kept in blocks of columns, as if they stood side by side.
+//! Panels stored as blocks of columns, as if [Y₁ Y₂ …] were one panel.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use super::{EngineError, Session, Shard};
 use crate::kernel::{Buffer, Panel, PanelMut, gemm, gram, stride};
 
 impl Session<'_> {
-    /// `[Y…, x]ᵀ·x`, row after row: what a panel has in common with each column of the blocks, and then its own Gram
-    /// matrix, in one sum. The latter is exact as far as f64 goes, the former as far as f32 does.
+    /// `[Y…, x]ᵀ·x`, row-major, in one reduction. The block `xᵀ·x` is accumulated in f64, the
+    /// blocks `Yᵀ·x` in f32.
     ///
     /// # Panics
     /// If a block differs from the panel in its total rows.
@@ -30,8 +30,8 @@ impl Session<'_> {
         self.reduce(partial, "a product of panels")
     }
 
-    /// `[Y…]·small`, where `small` has `cols` columns and a row for each column of the blocks. Every worker does its own
-    /// rows.
+    /// `[Y…]·small`, where `small` has `cols` columns and a row for each column of the blocks.
+    /// Every worker does its own rows.
     ///
     /// # Panics
     /// If there is no block, they differ in their total rows, or `small` has another size.
@@ -44,11 +44,11 @@ impl Session<'_> {
         })
     }
 
-    /// `[Y…]·small` as by [`Session::blocks_times_small`], in blocks as wide as those that it is made of and in their memory: unless
-    /// somebody else holds them, no more than a tile is needed beside it.
+    /// `[Y…]·small` as by [`Session::blocks_times_small`], written into the memory of the blocks.
+    /// Unless somebody else holds them, this takes the scratch memory of one tile.
     ///
     /// # Panics
-    /// As there, or if there are more columns than before.
+    /// As [`Session::blocks_times_small`], or if `small` has more columns than the blocks together.
     pub fn rotate_blocks(&mut self, blocks: Vec<Shard>, small: &[f32], cols: usize) -> Vec<Shard> {
         let total_rows = total_rows(&blocks.iter().collect::<Vec<_>>());
         let widths: Vec<usize> = blocks.iter().map(Shard::cols).collect();
@@ -63,7 +63,7 @@ impl Session<'_> {
         let mut written: Vec<Buffer> =
             written.map(|block| context.pool.borrow_mut().reclaim(block.into_buffer())).collect();
         let others: Vec<Shard> = blocks.collect();
-        // A plain vector: buffers of this size are cut of huge pages.
+        // A plain vector, since buffers of this size come from huge pages.
         let mut made: Vec<f32> = Vec::new();
         for tile in layout.tiles(self.worker()) {
             let rows = layout.tiling().range(tile);
@@ -74,7 +74,7 @@ impl Session<'_> {
             let parts = written.iter().zip(&widths).map(|(of, &width)| Panel::new(count, width, &of[local(width)]));
             let parts = parts.chain(others.iter().map(|block| block.panel_of(rows.clone())));
             multiply(parts, &factors, made.reborrow());
-            // Rows of fewer columns end before those that are still to be read.
+            // Rows that get fewer columns end before the next row to be read.
             for (columns, buffer) in places(&widths, cols).zip(&mut written) {
                 let out = &mut buffer[local(columns.len())];
                 PanelMut::new(count, columns.len(), out).copy_columns(made.as_ref(), columns);
@@ -107,7 +107,7 @@ fn factors(widths: impl Iterator<Item = usize>, small: &[f32], cols: usize) -> V
     factors
 }
 
-/// The same rows of all blocks, side by side, times the small matrix.
+/// Some rows of all blocks, side by side, times the small matrix.
 fn multiply<'a>(parts: impl Iterator<Item = Panel<'a>>, factors: &[gemm::Small], mut out: PanelMut<'_>) {
     let mut onto = gemm::Onto::Nothing;
     for (part, factor) in parts.zip(factors) {
@@ -116,7 +116,7 @@ fn multiply<'a>(parts: impl Iterator<Item = Panel<'a>>, factors: &[gemm::Small],
     }
 }
 
-/// Which of `cols` columns come into each block, as long as there are any.
+/// The columns of each block, out of `cols`.
 fn places(widths: &[usize], cols: usize) -> impl Iterator<Item = Range<usize>> {
     let mut first = 0;
     widths.iter().map_while(move |&width| {
@@ -132,7 +132,8 @@ mod tests {
     use crate::engine::{Cluster, run};
     use crate::kernel::random::stream;
 
-    /// Catches rows that are written over before they are read, and blocks that change under somebody who holds them.
+    /// Catches rows that are overwritten before they are read, and blocks that change while
+    /// somebody else holds them.
     #[test]
     fn blocks_rotated_in_their_own_memory_are_the_same() {
         for workers in [1, 2, 3] {
@@ -153,7 +154,7 @@ mod tests {
                         assert_eq!(block.panel().data().as_ptr(), place, "no other memory");
                     }
                     assert!(rotated.iter().zip(widths).all(|(block, width)| block.cols() <= width));
-                    let rotated = session.beside(&rotated.iter().collect::<Vec<_>>())?;
+                    let rotated = session.hstack(&rotated.iter().collect::<Vec<_>>())?;
                     assert_eq!(rotated.panel().data(), expected.panel().data());
                 }
                 Ok(())
@@ -171,7 +172,7 @@ mod tests {
                 let [a, b, c] = blocks;
                 let blocks = [a?, b?, c?];
                 let x = session.random_normal(301, 3, 4, stream::SYNTHETIC)?;
-                let whole = session.beside(&[&blocks[0], &blocks[1], &blocks[2], &x])?;
+                let whole = session.hstack(&[&blocks[0], &blocks[1], &blocks[2], &x])?;
                 let expected = session.cross_gram(&whole, &x)?;
                 let found = session.gram_against(&blocks, &x)?;
                 assert!(expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-4));

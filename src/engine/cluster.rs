@@ -1,4 +1,4 @@
-//! Starting workers, and their common end.
+//! Starts workers and joins them.
 
 use std::ops::Range;
 use std::sync::{Arc, mpsc};
@@ -9,35 +9,35 @@ use timely::WorkerConfig;
 use timely::communication::{Config as Communication, WorkerGuards};
 use timely::worker::Worker;
 
-use super::agreement::{StopSign, catch};
+use super::affinity::begin_on_own_core;
 use super::error::EngineError;
 use super::mesh::Mesh;
-use super::needs::Wanted;
-use super::place::begin_on_own_core;
+use super::row_exchange::RowRequests;
 use super::session::Session;
+use super::stop::{StopSign, catch};
 use super::stored::make_ready;
 use super::trace;
 use crate::kernel;
 use crate::plan::{Layouts, Program};
 
-/// How many workers run, and how blocks travel between them.
+/// The workers of a run, and how blocks travel between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cluster {
     /// How many workers each process has.
     pub workers: usize,
     /// How blocks travel inside a process.
     pub transport: Transport,
-    /// The most bytes that the process may hold, if there is a limit.
+    /// Memory limit of this process in bytes, if there is one.
     pub memory: Option<u64>,
     /// The other processes, if there are any.
     pub mesh: Option<&'static Mesh>,
 }
 
-/// Entries of matrices are written down unasked up to so many bytes, where memory has no limit.
+/// Matrices are formed without being asked for up to this many bytes, where memory has no limit.
 const MOST_FORMED_BYTES: u64 = 2 << 30;
 
 impl Cluster {
-    /// So many worker threads that share memory.
+    /// A cluster of one process with `workers` threads.
     pub const fn threads(workers: usize) -> Self {
         Self { workers, transport: Transport::Pointers, memory: None, mesh: None }
     }
@@ -52,8 +52,8 @@ impl Cluster {
         self.workers * self.processes()
     }
 
-    /// Whether this process is the one that talks to people and to the disk.
-    pub fn speaks(&self) -> bool {
+    /// Whether this process reports to the user and writes files.
+    pub fn is_leader(&self) -> bool {
         self.process() == 0
     }
 
@@ -61,9 +61,9 @@ impl Cluster {
         self.mesh.map_or(0, Mesh::process)
     }
 
-    pub(super) fn travel(&self) -> Travel {
+    pub(super) fn transfer(&self) -> Transfer {
         let by_pointer = self.transport == Transport::Pointers;
-        Travel { in_chunks: !by_pointer || self.processes() > 1, by_pointer, workers: self.workers }
+        Transfer { in_chunks: !by_pointer || self.processes() > 1, by_pointer, workers: self.workers }
     }
 
     /// The workers of this process, by their numbers among all.
@@ -72,7 +72,7 @@ impl Cluster {
         first..first + self.workers
     }
 
-    /// Up to how many bytes matrices may be written down unasked: half of what the process may hold.
+    /// Bytes up to which matrices are formed without being asked for: half of the memory limit.
     pub fn forming_limit(&self) -> u64 {
         self.memory.map_or(MOST_FORMED_BYTES, |memory| memory / 2)
     }
@@ -89,46 +89,47 @@ pub enum Transport {
     Bytes,
 }
 
-/// What becomes of blocks on their way to all workers.
+/// How blocks are sent to all workers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Travel {
-    /// They are cut into chunks, since they go over a wire, too.
+pub(super) struct Transfer {
+    /// Blocks are cut into chunks, since bytes are sent.
     pub(super) in_chunks: bool,
-    /// Inside the process only pointers travel.
+    /// Workers of one process share blocks by pointer.
     pub(super) by_pointer: bool,
     /// How many workers each process has.
     pub(super) workers: usize,
 }
 
-impl Travel {
-    /// Whether other workers of the process read blocks where they lie.
+impl Transfer {
+    /// Whether other workers of the process read the memory of this worker's blocks.
     pub(super) fn is_shared(&self) -> bool {
         self.by_pointer && self.workers > 1
     }
 
-    /// The workers of the process of a worker, itself among them.
-    pub(super) fn colleagues(&self, worker: usize) -> Range<usize> {
+    /// All workers of the process of a worker.
+    pub(super) fn workers_of_process(&self, worker: usize) -> Range<usize> {
         let first = worker - worker % self.workers;
         first..first + self.workers
     }
 }
 
-/// How long the threads of a run that failed may take to end together with those of other processes. They do when all
-/// failed alike; else the others still wait for blocks.
-const PARTING: Duration = Duration::from_secs(1);
+/// Time limit for joining the threads of a failed run. Where all processes failed alike they end
+/// together; otherwise some of them still wait for blocks.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a worker ended.
 struct Ending<T, E> {
     result: Result<T, E>,
-    /// It was stopped by somebody else's error.
-    is_echo: bool,
+    /// Its error is a consequence of another worker's.
+    is_consequence: bool,
 }
 
-/// Runs `job` on every worker, and returns what the first one of this process returns.
+/// Runs `job` on every worker, and returns the result of the first worker of this process.
 ///
-/// All workers call the same methods of their [`Session`] in the same order; `programs` are those that
-/// [`Session::multiply`] can run, by their position. Where one worker ends with an error or a panic, all end. With several
-/// processes, all of them call this with the same; after an error this process can only end.
+/// All workers call the same methods of their [`Session`] in the same order. `programs` are those
+/// that [`Session::multiply`] can run, by position. If one worker fails or panics, all end. With
+/// several processes, all of them call this with the same arguments; after an error this process
+/// can only end.
 pub fn run<T, E, F>(cluster: Cluster, programs: Vec<Arc<Program>>, job: F) -> Result<T, E>
 where
     T: Send + 'static,
@@ -144,7 +145,7 @@ where
     kernel::configure();
     let layouts = Layouts::new(programs.iter().map(Arc::as_ref), cluster.all_workers());
     make_ready(&programs, &layouts, cluster.own_workers())?;
-    let wanted = Wanted::new(&programs, &layouts, cluster);
+    let wanted = RowRequests::new(&programs, &layouts, cluster);
     let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };
     let (builders, others) = match (cluster.mesh, cluster.transport) {
         (Some(mesh), transport) => mesh.communication(cluster.workers, transport, &programs),
@@ -163,35 +164,37 @@ where
             let mut session = Session::new(worker, layouts.clone(), cluster, stop.clone());
             let started = session.start(&programs, &wanted).map_err(E::from);
             let result = started.and_then(|()| job(&mut session));
-            stop.end(index, session.turns());
-            Ending { result, is_echo: session.was_stopped() }
+            stop.end(index, session.epochs());
+            Ending { result, is_consequence: session.was_stopped() }
         });
         let ending = outcome.unwrap_or_else(|panic| {
             stop.raise(panic.clone());
-            Ending { result: Err(panic.into()), is_echo: false }
+            Ending { result: Err(panic.into()), is_consequence: false }
         });
-        if let (Err(error), false) = (&ending.result, ending.is_echo) {
+        if let (Err(error), false) = (&ending.result, ending.is_consequence) {
             stop.raise(EngineError::Stopped { worker: index, message: error.to_string() });
         }
-        // Whatever is still under way is given up; nobody waits for it any more.
+        // Epochs that are still in progress are dropped.
         let dropped = catch(index, "the end", || {
             worker.installed_dataflows().into_iter().for_each(|dataflow| worker.drop_dataflow(dataflow));
         });
         let ending = match dropped {
             Ok(()) => ending,
-            Err(panic) => Ending { result: ending.result.and(Err(panic.into())), is_echo: ending.is_echo },
+            Err(panic) => {
+                Ending { result: ending.result.and(Err(panic.into())), is_consequence: ending.is_consequence }
+            }
         };
         trace::end();
-        // The other end is there as long as a worker is awaited.
+        // The receiver lives until all workers have ended.
         let _ = ended.send((index - first, ending));
     };
     let guards =
         timely::execute::execute_from(builders, others, WorkerConfig::default(), work).map_err(cannot_start)?;
     let mut endings: Vec<(usize, Ending<T, E>)> = endings.iter().take(cluster.workers).collect();
     endings.sort_by_key(|(place, _)| *place);
-    // The error to report is the one that the others only echo.
-    let cause = endings.iter().position(|(_, ending)| ending.result.is_err() && !ending.is_echo);
-    part(guards, cluster.mesh.is_some() && endings.iter().any(|(_, ending)| ending.result.is_err()));
+    // Report the cause, not its consequences on other workers.
+    let cause = endings.iter().position(|(_, ending)| ending.result.is_err() && !ending.is_consequence);
+    join_threads(guards, cluster.mesh.is_some() && endings.iter().any(|(_, ending)| ending.result.is_err()));
     if endings.len() < cluster.workers {
         let message = "its thread ended before its job did".to_owned();
         return Err(EngineError::Stopped { worker: first, message }.into());
@@ -199,8 +202,9 @@ where
     endings.swap_remove(cause.unwrap_or(0)).1.result
 }
 
-/// Waits until the threads of a run are gone; not for ever if they may wait for processes that know nothing of an error yet.
-fn part(guards: WorkerGuards<()>, others_may_wait: bool) {
+/// Joins the threads of a run, with a time limit where they may wait for processes that do not know
+/// of the error yet.
+fn join_threads(guards: WorkerGuards<()>, others_may_wait: bool) {
     if !others_may_wait {
         guards.join();
         return;
@@ -208,8 +212,8 @@ fn part(guards: WorkerGuards<()>, others_may_wait: bool) {
     let (parted, waiting) = mpsc::channel();
     thread::spawn(move || {
         guards.join();
-        // Nobody waits any more if it took too long.
+        // The receiver is gone after the time limit.
         let _ = parted.send(());
     });
-    let _ = waiting.recv_timeout(PARTING);
+    let _ = waiting.recv_timeout(JOIN_TIMEOUT);
 }

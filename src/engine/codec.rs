@@ -1,8 +1,8 @@
-//! Parcels as bytes: what crosses from process to process.
+//! The form of messages between processes.
 //!
-//! A parcel is a header of little-endian 64-bit words and a body, both a multiple of eight bytes long. The numbers of a
-//! block are copied out raw and stay, on arrival, in the bytes that they came in. Only what travels to other workers has a
-//! form: blocks, partial sums and failures.
+//! A message is a header of little-endian 64-bit words and a body, both a multiple of eight bytes
+//! long. Panel entries are copied raw and stay, on arrival, in the bytes that they came in. Only
+//! messages to other workers have a form: blocks, partial sums, bytes and failures.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,22 +11,24 @@ use timely::bytes::arc::Bytes;
 use timely::dataflow::channels::ContainerBytes;
 
 use super::error::EngineError;
-use super::parcel::{Block, BlockData, Parcel, Partial, Payload};
+use super::message::{Block, BlockData, Message, Partial, Payload};
 use super::tree::{Combine, Node};
 use crate::kernel::panel::stride;
 
 #[cfg(target_endian = "big")]
 compile_error!("blocks travel as raw little-endian numbers");
 
-/// The first word of a parcel says what it holds.
+/// The first word of a message: its kind.
 mod tag {
     pub(super) const NOTHING: u64 = 0;
     pub(super) const BLOCK: u64 = 1;
     pub(super) const PARTIAL: u64 = 2;
     pub(super) const FAILURE: u64 = 3;
+    pub(super) const BYTES: u64 = 4;
 }
 
-/// The words before the body: tag, weight, sender, count, bytes of the body, and four that depend on the tag.
+/// Words of the header: tag, weight, sender, count, bytes of the body, and four that depend on the
+/// tag.
 const HEADER_WORDS: usize = 9;
 const HEADER_BYTES: usize = HEADER_WORDS * 8;
 /// The words before the numbers of each node.
@@ -36,10 +38,10 @@ fn padded(length: usize) -> usize {
     length.next_multiple_of(8)
 }
 
-impl ContainerBytes for Parcel {
+impl ContainerBytes for Message {
     fn from_bytes(bytes: Bytes) -> Self {
         decode(bytes).unwrap_or_else(|reason| {
-            Parcel::local(Payload::Failure(Arc::new(EngineError::DamagedBlock { reason: reason.into() })))
+            Message::local(Payload::Failure(Arc::new(EngineError::DamagedBlock { reason: reason.into() })))
         })
     }
 
@@ -49,12 +51,13 @@ impl ContainerBytes for Parcel {
                 Payload::Block(block) => padded(size_of_val(block.numbers())),
                 Payload::Partial(partial) => partial.nodes.len() * 8 * (NODE_WORDS + partial.length),
                 Payload::Failure(error) => padded(failure_text(error).len()),
+                Payload::Bytes(bytes) => padded(bytes.len()),
                 _ => 0,
             }
     }
 
     fn into_bytes<W: Write>(&self, writer: &mut W) {
-        encode(self, writer).expect("a parcel is written to memory that was reserved for it");
+        encode(self, writer).expect("a message is written to memory that was reserved for it");
     }
 }
 
@@ -62,8 +65,8 @@ fn failure_text(error: &EngineError) -> Vec<u8> {
     serde_json::to_vec(error).expect("an engine error is plain data")
 }
 
-fn encode<W: Write>(parcel: &Parcel, writer: &mut W) -> std::io::Result<()> {
-    let (tag, words, text) = match &parcel.payload {
+fn encode<W: Write>(message: &Message, writer: &mut W) -> std::io::Result<()> {
+    let (tag, words, text) = match &message.payload {
         Payload::Block(block) => (tag::BLOCK, [block.total_rows, block.first_row, block.rows, block.cols], None),
         Payload::Partial(partial) => {
             let combine = match partial.combine {
@@ -77,15 +80,16 @@ fn encode<W: Write>(parcel: &Parcel, writer: &mut W) -> std::io::Result<()> {
             let text = failure_text(error);
             (tag::FAILURE, [text.len(), 0, 0, 0], Some(text))
         }
+        Payload::Bytes(bytes) => (tag::BYTES, [bytes.len(), 0, 0, 0], None),
         Payload::Nothing
         | Payload::Shard(_)
         | Payload::Columns(..)
         | Payload::Shards(_)
-        | Payload::Whole(_)
+        | Payload::Gathered(_)
         | Payload::Reduced(_) => (tag::NOTHING, [0; 4], None),
     };
-    let body = parcel.length_in_bytes() - HEADER_BYTES;
-    for word in [tag, parcel.weight as u64, parcel.sender as u64, parcel.of as u64, body as u64] {
+    let body = message.length_in_bytes() - HEADER_BYTES;
+    for word in [tag, message.weight as u64, message.sender as u64, message.of as u64, body as u64] {
         writer.write_all(&word.to_le_bytes())?;
     }
     for word in words {
@@ -95,7 +99,7 @@ fn encode<W: Write>(parcel: &Parcel, writer: &mut W) -> std::io::Result<()> {
         writer.write_all(bytes)?;
         writer.write_all(&[0; 8][..padded(bytes.len()) - bytes.len()])
     };
-    match &parcel.payload {
+    match &message.payload {
         Payload::Block(block) => pad_after(bytemuck::cast_slice(block.numbers()))?,
         Payload::Partial(partial) => {
             for node in &partial.nodes {
@@ -104,6 +108,7 @@ fn encode<W: Write>(parcel: &Parcel, writer: &mut W) -> std::io::Result<()> {
                 pad_after(bytemuck::cast_slice(&node.values))?;
             }
         }
+        Payload::Bytes(bytes) => pad_after(bytes)?,
         _ => pad_after(&text.unwrap_or_default())?,
     }
     Ok(())
@@ -124,7 +129,7 @@ impl Words<'_> {
     }
 }
 
-pub(super) fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
+pub(super) fn decode(bytes: Bytes) -> Result<Message, &'static str> {
     let mut words = Words(&bytes);
     let tag = words.next()?;
     let weight = words.next()? as i64;
@@ -138,7 +143,7 @@ pub(super) fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
     let payload = match tag {
         tag::NOTHING if [body, a, b, c, d] == [0; 5] => Payload::Nothing,
         tag::BLOCK => {
-            // No panel has more columns than 32 bits count, so that they can be rounded up.
+            // Panels have at most 2³² columns, so the stride does not overflow.
             let stride = u32::try_from(d).ok().map(|cols| stride(cols as usize));
             let numbers = stride.and_then(|stride| stride.checked_mul(c));
             let bytes_of_numbers = numbers.and_then(|numbers| numbers.checked_mul(size_of::<f32>()));
@@ -176,9 +181,10 @@ pub(super) fn decode(bytes: Bytes) -> Result<Parcel, &'static str> {
             let error = serde_json::from_slice(text).map_err(|_| "its message is no error of ours")?;
             Payload::Failure(Arc::new(error))
         }
+        tag::BYTES => Payload::Bytes(words.0.get(..a).ok_or("its bytes are cut off")?.into()),
         _ => return Err("its kind is unknown"),
     };
-    Ok(Parcel { weight, to: 0, sender, of, payload })
+    Ok(Message { weight, to: 0, sender, of, payload })
 }
 
 fn decode_node(words: &mut Words<'_>, tiles: usize, length: usize) -> Result<Node, &'static str> {
@@ -198,37 +204,37 @@ pub(super) mod tests {
     use crate::kernel::buffer::Buffer;
     use proptest::prelude::*;
 
-    fn written(parcel: &Parcel) -> Vec<u8> {
+    fn written(message: &Message) -> Vec<u8> {
         let mut bytes = Vec::new();
-        parcel.into_bytes(&mut bytes);
-        assert_eq!(bytes.len(), parcel.length_in_bytes());
+        message.into_bytes(&mut bytes);
+        assert_eq!(bytes.len(), message.length_in_bytes());
         assert!(bytes.len().is_multiple_of(8));
         bytes
     }
 
-    /// A parcel as another process gets it.
-    pub(in crate::engine) fn over_the_wire(parcel: &Parcel) -> Parcel {
-        read(&written(parcel))
+    /// A message as another process gets it.
+    pub(in crate::engine) fn over_the_wire(message: &Message) -> Message {
+        read(&written(message))
     }
 
-    fn read(bytes: &[u8]) -> Parcel {
-        Parcel::from_bytes(received(bytes))
+    fn read(bytes: &[u8]) -> Message {
+        Message::from_bytes(received(bytes))
     }
 
-    fn block(first_row: usize, rows: usize, cols: usize) -> Parcel {
+    fn block(first_row: usize, rows: usize, cols: usize) -> Message {
         let mut buffer = Buffer::zeroed(rows * stride(cols));
         buffer.iter_mut().enumerate().for_each(|(place, number)| *number = place as f32 * 0.5);
         let range = 0..buffer.len();
         let data = BlockData::Shared(Arc::new(buffer), range);
         let payload = Payload::Block(Block { total_rows: first_row + rows, first_row, rows, cols, data });
-        Parcel { weight: 1, to: 0, sender: 2, of: 7, payload }
+        Message { weight: 1, to: 0, sender: 2, of: 7, payload }
     }
 
-    fn partial(nodes: usize, length: usize, combine: Combine) -> Parcel {
+    fn partial(nodes: usize, length: usize, combine: Combine) -> Message {
         let node = |number| Node { level: 3, number, values: (0..length).map(|i| (i as f64).sqrt()).collect() };
         let nodes = (0..nodes).map(node).collect();
         let payload = Payload::Partial(Arc::new(Partial { combine, tiles: 99, length, cols: 4, nodes }));
-        Parcel { weight: 1, to: 0, sender: 0, of: 1, payload }
+        Message { weight: 1, to: 0, sender: 0, of: 1, payload }
     }
 
     proptest! {
@@ -253,11 +259,11 @@ pub(super) mod tests {
             prop_assert_eq!(&sent.nodes, &got.nodes);
         }
 
-        /// Whatever is cut off or changed, the reader neither panics nor takes it for whole.
+        /// Truncated or changed bytes neither panic nor pass as the original.
         #[test]
-        fn damaged_bytes_are_an_error_or_another_parcel(cut in 0usize..200, place in 0usize..200, flip in 1u8..=255) {
-            for parcel in [block(3, 2, 5), partial(2, 3, Combine::Sum)] {
-                let whole = written(&parcel);
+        fn damaged_bytes_are_an_error_or_another_message(cut in 0usize..200, place in 0usize..200, flip in 1u8..=255) {
+            for message in [block(3, 2, 5), partial(2, 3, Combine::Sum)] {
+                let whole = written(&message);
                 let shorter = &whole[..cut.min(whole.len() - 1)];
                 prop_assert!(matches!(read(shorter).payload, Payload::Failure(_)));
                 let mut changed = whole.clone();
@@ -268,17 +274,17 @@ pub(super) mod tests {
         }
     }
 
-    /// What fits its own length but nothing else: sizes that wrap around, nodes beside their tree.
+    /// Sizes that overflow, and nodes outside their tree.
     #[test]
     fn sizes_that_cannot_be_are_refused() {
-        let with = |parcel: &Parcel, word: usize, value: u64| {
-            let mut bytes = written(parcel);
+        let with = |message: &Message, word: usize, value: u64| {
+            let mut bytes = written(message);
             bytes[8 * word..][..8].copy_from_slice(&value.to_le_bytes());
             matches!(read(&bytes).payload, Payload::Failure(_))
         };
-        let (nothing, triangle) = (Parcel::local(Payload::Nothing), partial(2, 25, Combine::Triangle(5)));
+        let (nothing, triangle) = (Message::local(Payload::Nothing), partial(2, 25, Combine::Triangle(5)));
         let empty = block(0, 0, 0);
-        for (parcel, word, value) in [
+        for (message, word, value) in [
             (&empty, HEADER_WORDS - 1, u64::MAX),
             (&empty, HEADER_WORDS - 1, 1 << 40),
             (&nothing, HEADER_WORDS - 1, 1),
@@ -287,15 +293,15 @@ pub(super) mod tests {
             (&triangle, HEADER_WORDS, 64),
             (&triangle, HEADER_WORDS + 1, 99),
         ] {
-            assert!(!with(parcel, 2, 1), "another sender is none of it");
-            assert!(with(parcel, word, value), "word {word} is {value}");
+            assert!(!with(message, 2, 1), "another sender is none of it");
+            assert!(with(message, word, value), "word {word} is {value}");
         }
     }
 
     #[test]
     fn errors_arrive_as_they_left() {
         let error = EngineError::Panicked { worker: 3, step: "v1 = spmm A·G".into(), message: "„so“".into() };
-        let sent = Parcel::local(Payload::Failure(Arc::new(error.clone())));
+        let sent = Message::local(Payload::Failure(Arc::new(error.clone())));
         let Payload::Failure(got) = read(&written(&sent)).payload else { unreachable!() };
         assert_eq!(*got, error);
     }

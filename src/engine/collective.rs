@@ -1,8 +1,9 @@
-//! Operators that bring everybody's part to everybody: all-gather, all-reduce, agreement.
+//! Collective operators: all-gather, all-reduce, broadcast, agreement.
 //!
-//! Each is two operators. `share` cuts a payload into parcels and sends each to every worker; `collect` makes one payload
-//! of what arrives. Blocks go out whole where a pointer is all that travels, and in chunks where bytes do: timely's buffers
-//! double with the largest message and never shrink. What belongs together is put together again on arrival.
+//! Each is two operators. `share` cuts a payload into messages and sends each to every worker;
+//! `collect` makes one payload of those that arrive. Blocks stay whole where only pointers travel,
+//! and are cut into chunks where bytes do: timely's buffers double with the largest message and
+//! never shrink. Chunks are joined on arrival.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,19 +11,19 @@ use std::sync::Arc;
 
 use timely::dataflow::Scope;
 
-use super::broadcast::Broadcast;
-use super::cluster::Travel;
+use super::channels::Broadcast;
+use super::cluster::Transfer;
 use super::error::EngineError;
 use super::exchange::{receive, send};
+use super::message::{Block, BlockData, GatheredPanel, Message, Payload, Reduced};
 use super::operator::Link;
-use super::parcel::{Block, BlockData, Parcel, Payload, Reduced, Whole};
 use super::shard::{Pool, Shard};
 use super::step::Context;
 use super::trace;
 use super::tree::Tree;
 use crate::kernel::panel::{copy_row, stride};
 
-/// About how many bytes of a block travel at once.
+/// Bytes of a chunk, approximately.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Brings all the rows of a panel to every worker.
@@ -30,25 +31,26 @@ pub(super) fn all_gather<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     shards: &Link<'scope>,
-    travel: Travel,
+    transfer: Transfer,
     pool: &Rc<RefCell<Pool>>,
 ) -> Link<'scope> {
     let name = format!("all-gather {name}");
     let lender = pool.clone();
     let shared = share(scope, &name, shards, move |payload| match payload {
         Payload::Shard(shard) => {
-            if travel.is_shared() {
+            if transfer.is_shared() {
                 lender.borrow_mut().read_elsewhere(shard.buffer());
             }
-            cut(&shard, travel.in_chunks).into_iter().map(Payload::Block).collect()
+            cut(&shard, transfer.in_chunks).into_iter().map(Payload::Block).collect()
         }
         other => vec![other],
     });
     let (pool, worker, step) = (pool.clone(), scope.index(), name.clone());
-    collect(scope, &name, &shared, move |payloads| whole_of(payloads, worker, &step, &mut pool.borrow_mut()))
+    collect(scope, &name, &shared, move |payloads| gathered_panel(payloads, worker, &step, &mut pool.borrow_mut()))
 }
 
-/// Makes everybody's rows of a panel of the columns that everybody has.
+/// Transposes the distribution of a panel: from all rows of some columns on each worker to all
+/// columns of its rows.
 pub(super) fn exchange_columns<'scope>(
     scope: Scope<'scope, u64>,
     columns: &Link<'scope>,
@@ -78,18 +80,18 @@ pub(super) fn exchange_columns<'scope>(
     })
 }
 
-/// All the rows of a panel, from the blocks that arrived.
-pub(super) fn whole_of(
+/// A panel with all rows, from the blocks that arrived.
+pub(super) fn gathered_panel(
     payloads: &[Payload],
     worker: usize,
     step: &str,
     pool: &mut Pool,
 ) -> Result<Payload, EngineError> {
     let whole = assemble(blocks_of(payloads), worker, step)?;
-    Ok(Payload::Whole(Arc::new(joined(whole, pool))))
+    Ok(Payload::Gathered(Arc::new(joined(whole, pool))))
 }
 
-/// The blocks among what arrived.
+/// The blocks among the payloads.
 pub(super) fn blocks_of(payloads: &[Payload]) -> Vec<Block> {
     let block = |payload: &Payload| match payload {
         Payload::Block(block) => Some(block.clone()),
@@ -98,7 +100,7 @@ pub(super) fn blocks_of(payloads: &[Payload]) -> Vec<Block> {
     payloads.iter().filter_map(block).collect()
 }
 
-/// Combines everybody's part of a tile tree: every worker gets the root.
+/// Combines the workers' parts of a tile tree: every worker gets the root.
 pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials: &Link<'scope>) -> Link<'scope> {
     let name = format!("all-reduce {name}");
     let shared = share(scope, &name, partials, |payload| vec![payload]);
@@ -106,8 +108,8 @@ pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials
     collect(scope, &name, &shared, move |payloads| root_of(payloads, worker, &step))
 }
 
-/// The root of a tile tree, from everybody's parts of it, which must be of one and the same tree.
-fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result<Payload, EngineError> {
+/// The root of a tile tree, from the workers' parts, which must belong to the same tree.
+pub(super) fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result<Payload, EngineError> {
     let parts = payloads.iter().filter_map(|payload| match payload {
         Payload::Partial(partial) => Some(partial),
         _ => None,
@@ -132,7 +134,18 @@ fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result<Payload, E
     Ok(Payload::Reduced(Arc::new(Reduced { cols: first.cols, values })))
 }
 
-/// Tells every worker whether all of them have their result, or the error of one that has not.
+/// Brings the bytes of the one worker that has some to every worker.
+pub(super) fn broadcast<'scope>(scope: Scope<'scope, u64>, bytes: &Link<'scope>) -> Link<'scope> {
+    let shared = share(scope, "broadcast", bytes, |payload| vec![payload]);
+    let worker = scope.index();
+    collect(scope, "broadcast", &shared, move |payloads| {
+        let bytes = payloads.iter().find(|payload| matches!(payload, Payload::Bytes(_)));
+        let missing = || EngineError::BlocksMissing { step: "broadcast".into(), worker, received: 0, expected: 1 };
+        bytes.cloned().ok_or_else(missing)
+    })
+}
+
+/// Tells every worker whether all of them have their result, or else an error.
 pub(super) fn agree<'scope>(scope: Scope<'scope, u64>, results: &Link<'scope>) -> Link<'scope> {
     let shared = share(scope, "agree", results, |payload| match payload {
         Payload::Failure(error) => vec![Payload::Failure(error)],
@@ -153,11 +166,11 @@ fn share<'scope>(
         let payloads = cut(payload);
         trace::sending_to_all(&name, payloads.iter().map(Payload::bytes).sum());
         let of = payloads.len();
-        payloads.into_iter().for_each(|payload| give(Parcel { weight: workers as i64, to: 0, sender, of, payload }));
+        payloads.into_iter().for_each(|payload| give(Message { weight: workers as i64, to: 0, sender, of, payload }));
     })
 }
 
-/// Waits for every worker's parcels and makes one payload of them.
+/// Makes one payload of the messages of all workers.
 fn collect<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -167,7 +180,7 @@ fn collect<'scope>(
     receive(scope, name, shared, Broadcast, 0..scope.peers(), finish)
 }
 
-/// How many rows of a panel of so many columns travel at once.
+/// Rows of a chunk of a panel with `cols` columns.
 pub(super) fn rows_at_once(cols: usize) -> usize {
     (CHUNK_BYTES / (stride(cols).max(1) * size_of::<f32>())).max(1)
 }
@@ -185,7 +198,7 @@ pub(super) fn cut(shard: &Shard, in_chunks: bool) -> Vec<Block> {
 }
 
 /// Puts blocks in order, and checks that they are all the rows of one panel.
-fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<Whole, EngineError> {
+fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<GatheredPanel, EngineError> {
     blocks.sort_by_key(|block| (block.first_row, block.rows));
     let (total_rows, cols) = blocks.first().map_or((0, 0), |block| (block.total_rows, block.cols));
     let mut next = 0;
@@ -199,12 +212,12 @@ fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<Whole, 
         let step = step.into();
         return Err(EngineError::BlocksMissing { step, worker, received: next, expected: total_rows });
     }
-    Ok(Whole { total_rows, cols, blocks })
+    Ok(GatheredPanel { total_rows, cols, blocks })
 }
 
-/// Puts chunks together: the kernels want long blocks. Those that lie in one buffer need no copying; neighbours that came
-/// as bytes are copied into one.
-fn joined(whole: Whole, pool: &mut Pool) -> Whole {
+/// Joins chunks, since kernels want long blocks. Chunks of one buffer need no copy; neighbours that
+/// came as bytes are copied.
+fn joined(whole: GatheredPanel, pool: &mut Pool) -> GatheredPanel {
     let runs = whole.blocks.chunk_by(|one, next| match (&one.data, &next.data) {
         (BlockData::Shared(buffer, _), BlockData::Shared(next, _)) => Arc::ptr_eq(buffer, next),
         (BlockData::Received(..), BlockData::Received(..)) => true,
@@ -220,7 +233,7 @@ fn joined(whole: Whole, pool: &mut Pool) -> Whole {
         };
         Block { rows: last.first_row + last.rows - first.first_row, data, ..first.clone() }
     });
-    Whole { blocks: blocks.collect(), ..whole }
+    GatheredPanel { blocks: blocks.collect(), ..whole }
 }
 
 /// The numbers of several blocks, one after the other.
@@ -240,7 +253,7 @@ fn copied(blocks: &[Block], pool: &mut Pool) -> BlockData {
 mod tests {
     use super::*;
     use crate::engine::codec::tests::over_the_wire;
-    use crate::engine::parcel::Partial;
+    use crate::engine::message::Partial;
     use crate::engine::tree::{Combine, Node};
 
     fn shard(total: usize, rows: std::ops::Range<usize>) -> Shard {
@@ -263,12 +276,12 @@ mod tests {
         }
     }
 
-    /// A worker of a mesh has its own rows by pointer, and those of other processes as bytes.
+    /// With several processes a worker has its own rows by pointer and others as bytes.
     #[test]
     fn what_came_as_bytes_is_copied_together_and_the_rest_is_not() {
         let (mine, theirs) = (shard(20_000, 6_000..12_000), [shard(20_000, 0..6_000), shard(20_000, 12_000..20_000)]);
         let sent = theirs.iter().flat_map(|shard| cut(shard, true));
-        let arrived = sent.map(|block| match over_the_wire(&Parcel::local(Payload::Block(block))).payload {
+        let arrived = sent.map(|block| match over_the_wire(&Message::local(Payload::Block(block))).payload {
             Payload::Block(block) => block,
             _ => unreachable!("a block was sent"),
         });
@@ -300,7 +313,7 @@ mod tests {
         assert!(matches!(alone, Err(EngineError::BlocksMissing { .. })), "half of it");
     }
 
-    /// Sums of vectors that are not equally long would be cut to the shorter without a word.
+    /// Sums of vectors of different lengths would be cut to the shorter one.
     #[test]
     fn parts_of_different_trees_are_an_error_that_names_both() {
         let long = vec![Node { level: 0, number: 1, values: vec![1.0; 7] }];

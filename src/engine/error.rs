@@ -8,10 +8,10 @@ use crate::graph::TileError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// There must be somebody to do the work.
+    /// A cluster without workers.
     #[error("0 workers cannot compute anything: ask for at least 1")]
     NoWorkers,
-    /// Only the size of a matrix is known.
+    /// A matrix of which only the size is known.
     #[error("{name} is an outline, of which only the size is known: there is nothing to multiply with")]
     Outline {
         /// Which matrix.
@@ -25,7 +25,7 @@ pub enum EngineError {
         /// What the system said.
         reason: String,
     },
-    /// Code of ours, or of the job, panicked.
+    /// A step or the job panicked.
     #[error("worker {worker} panicked in {step}: {message}")]
     Panicked {
         /// Which worker.
@@ -35,7 +35,7 @@ pub enum EngineError {
         /// What it said.
         message: String,
     },
-    /// Another worker ended early, for a reason of its own.
+    /// Another worker ended first.
     #[error("worker {worker} stopped: {message}")]
     Stopped {
         /// Which worker.
@@ -55,7 +55,7 @@ pub enum EngineError {
         /// How many should have.
         expected: usize,
     },
-    /// Workers did not sum up the same.
+    /// Workers reduced different things.
     #[error("{step}: worker {worker} got parts that do not fit together, of {one} and of {other}")]
     PartsDiffer {
         /// In which step.
@@ -67,7 +67,7 @@ pub enum EngineError {
         /// What another part is of.
         other: String,
     },
-    /// Bytes arrived that are no block.
+    /// Bytes arrived that are no message.
     #[error("a block arrived damaged: {reason}")]
     DamagedBlock {
         /// What is wrong with it.
@@ -79,13 +79,13 @@ pub enum EngineError {
         /// Which one, and the way out.
         reason: String,
     },
-    /// A product overflowed.
+    /// A result is not finite.
     #[error("{step} gave a number that is not finite: the entries of the matrix are too large for 32-bit numbers")]
     NotFinite {
         /// In which step.
         step: String,
     },
-    /// Somebody asked the run to end, and what it had found was kept if it is to be.
+    /// The run was interrupted; what it found was kept where checkpoints are.
     #[error("interrupted")]
     Interrupted,
     /// A checkpoint cannot be read, or the last one cannot be written.

@@ -1,7 +1,7 @@
-//! Operators that send parcels and count them in.
+//! Operators that send messages, and count them on arrival.
 //!
-//! [`send`] makes parcels of what its worker has; [`receive`] counts what arrives against what each sender said it sends,
-//! and makes one payload of it. So a block that was not sent, or sent twice, is an error.
+//! [`send`] cuts payloads into messages, each of which says how many its sender sends. [`receive`]
+//! counts them and makes one payload of all. A block that is missing or sent twice is an error.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -13,29 +13,29 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::error::EngineError;
-use super::operator::{Link, Whole, outcome};
-use super::parcel::{Parcel, Payload};
+use super::message::{Message, Payload};
+use super::operator::{Link, MessageBuilder, outcome};
 use super::trace::Waiting;
 
-/// Gives out the parcels that `route` makes of each payload, and of the number of the input on which it came.
+/// Sends the messages that `route` makes of each payload; `route` is told the number of the input.
 pub(super) fn send<'scope, const N: usize>(
     scope: Scope<'scope, u64>,
     name: &str,
     inputs: [&Link<'scope>; N],
-    mut route: impl FnMut(usize, Payload, &mut dyn FnMut(Parcel)) + 'static,
+    mut route: impl FnMut(usize, Payload, &mut dyn FnMut(Message)) + 'static,
 ) -> Link<'scope> {
     let mut builder = OperatorBuilder::new(name.into(), scope);
     let mut handles = inputs.map(|input| builder.new_input(input.clone(), Pipeline));
-    let (output, stream) = builder.new_output::<Parcel>();
-    let mut output = OutputBuilder::<u64, Whole>::from(output);
+    let (output, stream) = builder.new_output::<Message>();
+    let mut output = OutputBuilder::<u64, MessageBuilder>::from(output);
     builder.build(move |_| {
         move |_| {
             let mut output = output.activate();
             for (port, handle) in handles.iter_mut().enumerate() {
-                handle.for_each(|capability, parcel| {
+                handle.for_each(|capability, message| {
                     let mut session = output.session_with_builder(&capability);
-                    // Each is on its way, and what held it free again, before the next is made.
-                    route(port, mem::take(parcel).payload, &mut |mut parcel| session.give_container(&mut parcel));
+                    // Each message is sent, and its memory free again, before the next is made.
+                    route(port, mem::take(message).payload, &mut |mut message| session.give_container(&mut message));
                 });
             }
         }
@@ -43,12 +43,12 @@ pub(super) fn send<'scope, const N: usize>(
     stream
 }
 
-/// Waits for the parcels of every sender and makes one payload of them.
+/// Makes one payload of the messages of all senders.
 pub(super) fn receive<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     sent: &Link<'scope>,
-    pact: impl ParallelizationContract<u64, Parcel>,
+    pact: impl ParallelizationContract<u64, Message>,
     senders: impl IntoIterator<Item = usize>,
     mut finish: impl FnMut(&[Payload]) -> Result<Payload, EngineError> + 'static,
 ) -> Link<'scope> {
@@ -56,15 +56,15 @@ pub(super) fn receive<'scope>(
     let nothing = Arrivals::of(senders);
     let mut builder = OperatorBuilder::new(name.clone(), scope);
     let mut handle = builder.new_input(sent.clone(), pact);
-    let (output, stream) = builder.new_output::<Parcel>();
-    let mut output = OutputBuilder::<u64, Whole>::from(output);
+    let (output, stream) = builder.new_output::<Message>();
+    let mut output = OutputBuilder::<u64, MessageBuilder>::from(output);
     builder.build(move |_| {
         let mut epochs: BTreeMap<u64, (Capability<u64>, Arrivals)> = BTreeMap::new();
         move |frontiers| {
-            handle.for_each(|capability, parcel| {
+            handle.for_each(|capability, message| {
                 let (_, arrivals) =
                     epochs.entry(*capability.time()).or_insert_with(|| (capability.retain(0), nothing.clone()));
-                arrivals.add(mem::take(parcel), worker);
+                arrivals.add(mem::take(message), worker);
             });
             let mut output = output.activate();
             while let Some(first) = epochs.first_entry() {
@@ -80,43 +80,43 @@ pub(super) fn receive<'scope>(
                 let payload = outcome(worker, &name, &arrivals.payloads, &mut |payloads| {
                     if is_complete { finish(payloads) } else { Err(arrivals.missing(&name, worker)) }
                 });
-                output.session_with_builder(&capability).give_container(&mut Parcel::local(payload));
+                output.session_with_builder(&capability).give_container(&mut Message::local(payload));
             }
         }
     });
     stream
 }
 
-/// What has arrived, counted against what was announced.
+/// The messages of an epoch, counted against the numbers announced.
 #[derive(Clone)]
 struct Arrivals {
-    /// By sender: how many parcels it sends, once known, and how many came.
+    /// By sender: how many messages it announced, once known, and how many arrived.
     counts: BTreeMap<usize, (Option<usize>, usize)>,
     payloads: Vec<Payload>,
-    /// Since this worker's own part is here.
+    /// Runs since this worker's own message arrived.
     waiting: Option<Waiting>,
-    /// Whose parcel came last.
+    /// The sender of the last message.
     last: usize,
 }
 
 impl Arrivals {
-    /// Nothing yet, of those who will send something.
+    /// No messages yet from these senders.
     fn of(senders: impl IntoIterator<Item = usize>) -> Self {
         let counts = senders.into_iter().map(|sender| (sender, (None, 0))).collect();
         Self { counts, payloads: Vec::new(), waiting: None, last: 0 }
     }
 
-    /// Takes a parcel that arrived at this worker.
-    fn add(&mut self, parcel: Parcel, worker: usize) {
-        if parcel.sender == worker && self.waiting.is_none() {
+    /// Takes a message that arrived at this worker.
+    fn add(&mut self, message: Message, worker: usize) {
+        if message.sender == worker && self.waiting.is_none() {
             self.waiting = Some(Waiting::start());
         }
-        self.last = parcel.sender;
-        if let Some((expected, received)) = self.counts.get_mut(&parcel.sender) {
-            *expected = Some(parcel.of);
+        self.last = message.sender;
+        if let Some((expected, received)) = self.counts.get_mut(&message.sender) {
+            *expected = Some(message.of);
             *received += 1;
         }
-        self.payloads.push(parcel.payload);
+        self.payloads.push(message.payload);
     }
 
     fn is_complete(&self) -> bool {
@@ -128,7 +128,7 @@ impl Arrivals {
             step: name.into(),
             worker,
             received: self.counts.values().map(|count| count.1).sum(),
-            // A sender from which nothing came had at least one to send.
+            // A sender of nothing had at least one message to send.
             expected: self.counts.values().map(|count| count.0.unwrap_or(1)).sum(),
         }
     }
@@ -138,22 +138,22 @@ impl Arrivals {
 mod tests {
     use super::*;
 
-    fn parcel(sender: usize, of: usize) -> Parcel {
-        Parcel { weight: 1, to: 0, sender, of, payload: Payload::Nothing }
+    fn message(sender: usize, of: usize) -> Message {
+        Message { weight: 1, to: 0, sender, of, payload: Payload::Nothing }
     }
 
     #[test]
     fn blocks_are_counted_against_what_was_announced() {
         let mut arrivals = Arrivals::of([0, 1]);
-        arrivals.add(parcel(0, 1), 0);
+        arrivals.add(message(0, 1), 0);
         assert!(!arrivals.is_complete(), "nothing from the second worker");
-        arrivals.add(parcel(1, 2), 0);
+        arrivals.add(message(1, 2), 0);
         assert!(!arrivals.is_complete(), "one of two");
         let missing = arrivals.missing("here", 0);
         assert_eq!(missing, EngineError::BlocksMissing { step: "here".into(), worker: 0, received: 2, expected: 3 });
-        arrivals.add(parcel(1, 2), 0);
+        arrivals.add(message(1, 2), 0);
         assert!(arrivals.is_complete());
-        arrivals.add(parcel(1, 2), 0);
+        arrivals.add(message(1, 2), 0);
         assert!(!arrivals.is_complete(), "one too many");
     }
 }

@@ -1,6 +1,7 @@
-//! Everything that parses bytes from the wire or from a checkpoint, for a fuzzer to try.
+//! Fuzzing targets: everything that parses bytes from the network or from a checkpoint.
 //!
-//! This is no interface for programs. `tests/fuzz` changes valid bytes at random and hands them to the targets.
+//! Not part of the public interface. `tests/fuzz` changes valid bytes and hands them to the
+//! targets.
 
 use std::ops::{Deref, DerefMut};
 
@@ -8,37 +9,38 @@ use timely::bytes::arc::{Bytes, BytesMut};
 use timely::dataflow::channels::ContainerBytes;
 
 use super::codec::decode;
-use super::parcel::{Block, BlockData, Parcel, Partial, Payload};
+use super::message::{Block, BlockData, Message, Partial, Payload};
 use super::tree::{Combine, Node, Tree};
 use super::{EngineError, checkpoint, mesh};
 use crate::kernel::buffer::Buffer;
 use crate::kernel::panel::stride;
 
-/// Something that parses bytes which others wrote.
+/// A parser of bytes from elsewhere.
 pub struct Target {
     /// What it parses.
     pub name: &'static str,
-    /// Bytes that are valid: those of some value or other.
+    /// Valid bytes, of a random value.
     pub example: fn(&mut Draw<'_>) -> Vec<u8>,
-    /// Parses bytes, and says whether it took them. Panics where what it took is not what the bytes say.
+    /// Parses bytes, and says whether they were accepted. Panics if the value differs from the
+    /// bytes.
     pub takes: fn(&[u8]) -> bool,
-    /// Memory that it may ask for whatever it is given, beside a multiple of that.
+    /// Memory that it may allocate, beside a multiple of the length of its input.
     pub room: usize,
 }
 
 /// Draws a number below a bound.
 pub type Draw<'a> = dyn FnMut(usize) -> usize + 'a;
 
-/// What most targets may ask for.
+/// The limit of most targets.
 pub(super) const ROOM: usize = 64 << 10;
 
 /// All that parses bytes from elsewhere.
 pub fn targets() -> Vec<Target> {
-    let parcel = Target { name: "parcel", example: example_parcel, takes: takes_parcel, room: ROOM };
-    [parcel].into_iter().chain(mesh::fuzz::targets()).chain(checkpoint::fuzz::targets()).collect()
+    let message = Target { name: "message", example: example_message, takes: takes_message, room: ROOM };
+    [message].into_iter().chain(mesh::fuzz::targets()).chain(checkpoint::fuzz::targets()).collect()
 }
 
-/// Bytes as timely hands them over: they start where a word can.
+/// Bytes as timely hands them over: word-aligned.
 pub(super) fn received(bytes: &[u8]) -> Bytes {
     let mut words = Words(vec![0; bytes.len().div_ceil(8)]);
     words[..bytes.len()].copy_from_slice(bytes);
@@ -60,7 +62,7 @@ impl DerefMut for Words {
     }
 }
 
-fn example_parcel(draw: &mut Draw<'_>) -> Vec<u8> {
+fn example_message(draw: &mut Draw<'_>) -> Vec<u8> {
     let payload = match draw(4) {
         0 => Payload::Nothing,
         1 => {
@@ -80,20 +82,20 @@ fn example_parcel(draw: &mut Draw<'_>) -> Vec<u8> {
         }
         _ => Payload::Failure(EngineError::Stopped { worker: draw(99), message: "„so“".repeat(draw(9)) }.into()),
     };
-    written(&Parcel { weight: 1 + draw(9) as i64, to: draw(9), sender: draw(9), of: draw(9), payload })
+    written(&Message { weight: 1 + draw(9) as i64, to: draw(9), sender: draw(9), of: draw(9), payload })
 }
 
-fn written(parcel: &Parcel) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(parcel.length_in_bytes());
-    parcel.into_bytes(&mut bytes);
+fn written(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(message.length_in_bytes());
+    message.into_bytes(&mut bytes);
     bytes
 }
 
-/// Whoever combines the nodes of a parcel that was taken must find them within their tree.
-fn takes_parcel(bytes: &[u8]) -> bool {
-    let Ok(parcel) = decode(received(bytes)) else { return false };
-    let again = written(&parcel);
-    match &parcel.payload {
+/// Nodes of an accepted message must lie within their tree.
+fn takes_message(bytes: &[u8]) -> bool {
+    let Ok(message) = decode(received(bytes)) else { return false };
+    let again = written(&message);
+    match &message.payload {
         Payload::Block(block) => assert_eq!(block.numbers().len(), block.rows * stride(block.cols)),
         Payload::Partial(partial) => {
             let mut tree = Tree::new(partial.tiles, partial.combine);
@@ -104,9 +106,9 @@ fn takes_parcel(bytes: &[u8]) -> bool {
         }
         _ => {}
     }
-    match &parcel.payload {
+    match &message.payload {
         // The same error can be written in many ways.
-        Payload::Failure(_) => assert_eq!(written(&Parcel::from_bytes(received(&again))), again),
+        Payload::Failure(_) => assert_eq!(written(&Message::from_bytes(received(&again))), again),
         _ => assert_eq!(again, bytes),
     }
     true

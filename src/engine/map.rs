@@ -1,4 +1,4 @@
-//! Maps from panels to panels, row by row.
+//! Row-wise maps from panels to panels.
 
 use std::ops::Range;
 
@@ -6,8 +6,9 @@ use super::{EngineError, Session, Shard};
 use crate::kernel::panel::{Panel, PanelMut};
 
 impl Session<'_> {
-    /// A panel of `cols` columns that depends on the same rows of others: `f` gets the numbers of the rows of a tile, those
-    /// rows of each input, and the rows to fill in, padding included. Every worker does its own rows, and waits for nobody.
+    /// A panel of `cols` columns computed row by row from others. `f` gets the row numbers of a
+    /// tile, those rows of each input, and the rows to fill in, padding included. Every worker does
+    /// its own rows, without communication.
     ///
     /// # Panics
     /// If there is no input, or the inputs differ in their total rows.

@@ -1,4 +1,4 @@
-//! An operator that waits for one payload on each of its inputs and makes one of them.
+//! Operators that compute on one payload of each input.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -10,25 +10,26 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::{Scope, Stream};
 
-use super::agreement::catch;
 use super::error::EngineError;
 use super::mesh;
-use super::parcel::{Parcel, Payload};
+use super::message::{Message, Payload};
+use super::stop::catch;
 use super::trace;
 
-/// A stream of parcels; times are epochs.
-pub(super) type Link<'scope> = Stream<'scope, u64, Parcel>;
+/// A stream of messages; times are epochs.
+pub(super) type Link<'scope> = Stream<'scope, u64, Message>;
 
-/// Sends parcels as they are.
-pub(super) type Whole = NoopBuilder<Parcel>;
+/// Sends messages without batching.
+pub(super) type MessageBuilder = NoopBuilder<Message>;
 
-/// What has arrived in an epoch.
+/// The inputs of an epoch so far.
 struct Waiting {
     capability: Capability<u64>,
     arrived: Vec<Option<Payload>>,
 }
 
-/// Adds an operator that computes on what its worker has. An error on an input passes through; a panic becomes an error.
+/// Adds an operator that computes on this worker's payloads. An error on an input passes through; a
+/// panic becomes an error.
 pub(super) fn local<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -39,18 +40,18 @@ pub(super) fn local<'scope>(
     let name = name.to_owned();
     let mut builder = OperatorBuilder::new(name.clone(), scope);
     let mut handles: Vec<_> = inputs.iter().map(|input| builder.new_input(input.clone(), Pipeline)).collect();
-    let (output, stream) = builder.new_output::<Parcel>();
-    let mut output = OutputBuilder::<u64, Whole>::from(output);
+    let (output, stream) = builder.new_output::<Message>();
+    let mut output = OutputBuilder::<u64, MessageBuilder>::from(output);
     builder.build(move |_| {
         let mut epochs: BTreeMap<u64, Waiting> = BTreeMap::new();
         move |_| {
             let ports = handles.len();
             for (port, handle) in handles.iter_mut().enumerate() {
-                handle.for_each(|capability, parcel| {
+                handle.for_each(|capability, message| {
                     let waiting = epochs
                         .entry(*capability.time())
                         .or_insert_with(|| Waiting { capability: capability.retain(0), arrived: vec![None; ports] });
-                    waiting.arrived[port] = Some(mem::take(parcel).payload);
+                    waiting.arrived[port] = Some(mem::take(message).payload);
                 });
             }
             let mut output = output.activate();
@@ -58,21 +59,21 @@ pub(super) fn local<'scope>(
                 let Waiting { capability, arrived } = first.remove();
                 let payloads: Vec<Payload> = arrived.into_iter().flatten().collect();
                 let payload = outcome(worker, &name, &payloads, &mut compute);
-                output.session_with_builder(&capability).give_container(&mut Parcel::local(payload));
+                output.session_with_builder(&capability).give_container(&mut Message::local(payload));
             }
         }
     });
     stream
 }
 
-/// The first failure among the payloads, or what is computed of them.
+/// The first failure among the inputs, or the result.
 pub(super) fn outcome(
     worker: usize,
     name: &str,
     payloads: &[Payload],
     compute: &mut impl FnMut(&[Payload]) -> Result<Payload, EngineError>,
 ) -> Payload {
-    mesh::step::note(name);
+    mesh::last_step::note(name);
     if let Some(failure) = payloads.iter().find(|payload| matches!(payload, Payload::Failure(_))) {
         return failure.clone();
     }

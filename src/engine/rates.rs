@@ -1,4 +1,4 @@
-//! How fast this machine is, measured on small products while all workers are busy.
+//! Measures the rates of this machine on small products, with all workers busy.
 
 use std::sync::Arc;
 
@@ -12,18 +12,19 @@ use crate::plan::{Program, Side};
 /// Columns of a narrow and of a wide panel.
 const COLUMNS: [usize; 2] = [16, 64];
 const ROUNDS: usize = 5;
-/// Picking rows takes at least this part of a sparse product.
+/// Least part of a sparse product that is spent on picking rows.
 const LEAST_PICKING: f64 = 0.3;
 
-/// Measures the rates of workers on this machine; that of the network stays the reference. It takes a fraction of a second.
+/// Measures the rates of the workers; that of the network stays the reference. It takes a fraction
+/// of a second.
 pub fn measure_rates(cluster: Cluster) -> Result<Rates, EngineError> {
     let halves = |rows: usize| Matrix::diagonal("d", vec![0.5; rows]).expect("one half is finite");
     let scaled = |rows: usize| Matrix::identity(rows) * 0.5 + halves(rows);
-    // Each worker is given as much as a whole machine of one worker.
+    // Each worker gets as much work as one worker alone.
     let rows = |of_one: usize| of_one * cluster.workers;
     let entries = vec![0.5; rows(1 << 10) * 512];
     let entries = Dense::new(rows(1 << 10), 512, entries).expect("as many entries as its shape has");
-    // The strips of the first are picked from nearby, those of the second are as wide as they get.
+    // The first matrix has narrow strips, the second the widest ones.
     let near = random(rows(4 << 10), 4 << 10, rows(128 << 10));
     let far = random(rows(32 << 10), 4 * STRIP_COLUMNS, rows(512 << 10));
     let others = [
@@ -37,7 +38,7 @@ pub fn measure_rates(cluster: Cluster) -> Result<Rates, EngineError> {
     let measured = analyze(&programs, COLUMNS[1], ROUNDS, cluster)?;
     let reference = Rates::REFERENCE;
     let machine = Machine { workers: cluster.workers, processes: 1, rates: reference };
-    // The reference rate, by how much faster the work was done than the reference says.
+    // The reference rate times the measured speed-up over the reference.
     let rate = |place: usize, reference: f64| {
         let expected = programs[place].estimate(COLUMNS[1], &machine).seconds;
         let took: f64 = measured[place].steps.iter().sum();
@@ -61,7 +62,7 @@ pub fn measure_rates(cluster: Cluster) -> Result<Rates, EngineError> {
     let picking = |place: usize, nonzeros: usize| {
         let of = |columns: usize, measured: &[Measured]| {
             let took: f64 = measured[place].steps.iter().sum();
-            // What a product takes beside picking rows is estimated apart.
+            // The rest of a product is estimated separately.
             let other = sparse[place].estimate(columns, &Machine { rates, ..machine }).seconds;
             (columns, (took - other).max(LEAST_PICKING * took) * cluster.workers as f64 / nonzeros as f64)
         };

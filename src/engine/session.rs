@@ -1,7 +1,7 @@
-//! What a job can ask of its worker.
+//! The operations of a job: products, reductions, collectives.
 //!
-//! Every method that sums or multiplies involves all workers: all must call it, in the same order. What it returns is
-//! then the same everywhere (sums), or everybody's own rows of the same panel.
+//! All workers must call the methods that reduce or multiply in the same order. Sums are the same
+//! on every worker; of panels each worker has its own rows.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 use timely::dataflow::ProbeHandle;
 use timely::worker::Worker;
 
-use super::agreement::{StopSign, catch};
 use super::cluster::Cluster;
-use super::columns::{Solo, columns_flow, through};
-use super::compile::{Flow, Slot, gather_flow, program_flow, reduce_flow};
 use super::error::EngineError;
-use super::needs::{Needs, Wanted};
-use super::parcel::{Parcel, Partial, Payload, Whole};
+use super::flow::{Flow, Slot, broadcast_flow, gather_flow, reduce_flow};
+use super::message::{GatheredPanel, Message, Partial, Payload};
+use super::row_exchange::{RowExchange, RowRequests};
+use super::schedule::{ColumnSchedule, Schedule, columns_flow, program_flow, run_columns};
 use super::shard::Shard;
 use super::step::Context;
+use super::stop::{StopSign, catch};
 use super::trace;
 use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
@@ -30,53 +30,55 @@ use crate::matrix::Dense;
 use crate::plan::count::panel_bytes;
 use crate::plan::{Layouts, Program, Value};
 
-/// How long a worker sleeps before it looks whether it was asked to stop.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// Sleep between two checks for a stop request.
+const PARK_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// How long a worker looks for news before it goes to sleep, where every worker has a core to itself: to be woken up takes about
-/// as long, and a small step less.
-const ATTENTION: Duration = Duration::from_micros(50);
+/// Time a worker polls before it sleeps, where every worker has a core to itself: to wake up takes
+/// about as long, and a small step less.
+const SPIN_TIME: Duration = Duration::from_micros(50);
 
-/// One worker's part in a run.
+/// A worker's handle on a run.
 pub struct Session<'a> {
     worker: &'a mut Worker,
     context: Rc<Context>,
     programs: Vec<Planned>,
-    /// What multiplies by columns, by the positions of the programs that columns go through.
+    /// Dataflows that multiply by columns, by the programs that they run in turn.
     by_columns: BTreeMap<Vec<usize>, Flow>,
     reduce: Flow,
     gather: Flow,
+    /// Built when it is first used.
+    broadcast: Option<Flow>,
     gram_scratch: gram::Scratch,
     stop: Arc<StopSign>,
     was_stopped: bool,
     /// Whether every worker of the process has a core to itself.
-    is_unshared: bool,
+    has_own_core: bool,
     /// Workers of the process.
     workers: usize,
-    /// The most bytes that the process may hold, if there is a limit and no other process that might have another one.
+    /// Memory limit of the process; none with several processes, whose limits may differ.
     memory: Option<u64>,
-    /// Epochs of all dataflows together that this worker has entered.
-    turns: u64,
-    /// The agreement on the last turn, which nobody has waited for yet.
+    /// Epochs that this worker has entered, over all dataflows.
+    epochs: u64,
+    /// The agreement on the last epoch, until somebody waits for it.
     unconfirmed: Option<Awaited>,
 }
 
-/// The part of the memory that copies of a panel may take: one in so many.
+/// Copies of a panel may take one part in this many of the memory.
 const COPIES: u64 = 8;
-/// Columns of a panel at a time where they would take more.
-const NARROW: usize = 16;
+/// Columns of a panel that are collected at a time otherwise.
+const NARROW_COLUMNS: usize = 16;
 
-/// A program, and the dataflow that runs it, once there was use for it.
+/// A program, and its dataflow once it was used.
 struct Planned {
     program: Arc<Program>,
-    /// The values of which only needed rows go to other processes.
-    needs: BTreeMap<Value, Rc<Needs>>,
+    /// Values of which other processes get needed rows only.
+    needs: BTreeMap<Value, Rc<RowExchange>>,
     by_rows: Option<Flow>,
-    /// To multiply by columns, where that can be.
-    solo: Option<Rc<Solo>>,
+    /// To multiply by columns, where columns do not mix.
+    by_columns: Option<Rc<ColumnSchedule>>,
 }
 
-/// Something that a dataflow will leave in a slot.
+/// An output that a dataflow will deliver.
 struct Awaited {
     slot: Slot,
     epoch: u64,
@@ -88,12 +90,11 @@ impl<'a> Session<'a> {
         let context = Rc::new(Context {
             worker: worker.index(),
             is_first: worker.index().is_multiple_of(cluster.workers),
-            travel: cluster.travel(),
+            transfer: cluster.transfer(),
             layouts,
             pool: Rc::default(),
-            scratch: RefCell::default(),
-            ladders: Rc::default(),
-            settled: None,
+            operands: Rc::default(),
+            permuted: None,
             dense_scratch: RefCell::default(),
             joined: RefCell::default(),
             seconds: RefCell::default(),
@@ -108,29 +109,30 @@ impl<'a> Session<'a> {
             by_columns: BTreeMap::new(),
             reduce,
             gather,
+            broadcast: None,
             gram_scratch,
             stop,
             was_stopped: false,
-            is_unshared: cluster.workers <= kernel::cores(),
+            has_own_core: cluster.workers <= kernel::cores(),
             workers: cluster.workers,
             memory: cluster.memory.filter(|_| cluster.mesh.is_none()),
-            turns: 0,
+            epochs: 0,
             unconfirmed: None,
         }
     }
 
-    /// Takes the programs up, once all processes know what each needs.
-    pub(super) fn start(&mut self, programs: &[Arc<Program>], wanted: &Wanted) -> Result<(), EngineError> {
-        let mut needs = self.agree_on_needs(wanted)?.into_iter();
+    /// Prepares the programs, once all processes have exchanged their needs.
+    pub(super) fn start(&mut self, programs: &[Arc<Program>], wanted: &RowRequests) -> Result<(), EngineError> {
+        let mut needs = self.plan_row_exchanges(wanted)?.into_iter();
         for program in programs {
             self.context.seconds.borrow_mut().push(vec![0.0; program.steps().len()]);
-            let is_near = !self.context.travel.in_chunks;
-            let solo = if is_near { Solo::new(program, &self.context) } else { None };
+            let is_near = !self.context.transfer.in_chunks;
+            let by_columns = if is_near { ColumnSchedule::new(program, &self.context) } else { None };
             self.programs.push(Planned {
                 program: program.clone(),
                 needs: needs.next().unwrap_or_default(),
                 by_rows: None,
-                solo: solo.map(Rc::new),
+                by_columns: by_columns.map(Rc::new),
             });
         }
         Ok(())
@@ -145,12 +147,12 @@ impl<'a> Session<'a> {
         self.context.worker
     }
 
-    /// The number of workers, those of other processes included.
+    /// The number of workers of all processes.
     pub fn workers(&self) -> usize {
         self.worker.peers()
     }
 
-    /// Multiplies a panel by the matrix of a program, by the program's position.
+    /// Multiplies a panel by the matrix of a program, given by position.
     ///
     /// # Panics
     /// If there is no such program, or the panel has another number of rows than it takes.
@@ -172,45 +174,42 @@ impl<'a> Session<'a> {
         if x.cols() == 0 {
             return self.context.shard(rows, 0, |_, _| Ok(()));
         }
-        let workers = self.worker.peers();
-        let solos: Option<Vec<Rc<Solo>>> =
-            programs.iter().map(|&program| self.programs[program].solo.clone()).collect();
-        match solos {
-            Some(solos) if solos.iter().all(|solo| solo.is_worth_it(x.cols(), workers)) => {
-                self.multiply_by_columns(programs, solos, x.clone())
-            }
-            _ => programs.iter().try_fold(x.clone(), |x, &program| self.run_program(program, x)),
+        let schedules = programs.iter().map(|&program| self.programs[program].by_columns.as_ref());
+        match Schedule::choose(schedules, x.cols(), self.worker.peers()) {
+            Schedule::ByColumns(schedules) => self.multiply_by_columns(programs, schedules, x.clone()),
+            Schedule::ByRows => programs.iter().try_fold(x.clone(), |x, &program| self.multiply_by_rows(program, x)),
         }
     }
 
-    /// Products by columns; a worker alone has them all.
+    /// A product by columns. A worker alone has them all, and needs no dataflow.
     fn multiply_by_columns(
         &mut self,
         programs: &[usize],
-        solos: Vec<Rc<Solo>>,
+        schedules: Vec<Rc<ColumnSchedule>>,
         x: Shard,
     ) -> Result<Shard, EngineError> {
         if self.workers() == 1 {
             trace::enter("before a product");
-            let product = || trace::computing("a product", || through(&solos, x));
+            let product = || trace::computing("a product", || run_columns(&schedules, x));
             let made = catch(self.worker(), "a product", product);
             trace::leave();
             return made?;
         }
         if !self.by_columns.contains_key(programs) {
-            let flow = columns_flow(self.worker, programs, solos, &self.context);
+            let flow = columns_flow(self.worker, programs, schedules, &self.context);
             self.by_columns.insert(programs.to_vec(), flow);
         }
         self.product(x, |session| session.by_columns.get_mut(programs))
     }
 
-    /// Seconds that each step of a program took this worker when it was last run; waiting for others is no part of it.
+    /// Seconds that each step of a program took on this worker in its last run by rows, without
+    /// waiting.
     pub fn step_seconds(&self, program: usize) -> Vec<f64> {
         self.context.seconds.borrow()[program].clone()
     }
 
     /// A product by rows: one epoch of a program.
-    pub(super) fn run_program(&mut self, program: usize, x: Shard) -> Result<Shard, EngineError> {
+    pub(super) fn multiply_by_rows(&mut self, program: usize, x: Shard) -> Result<Shard, EngineError> {
         let planned = &mut self.programs[program];
         if planned.by_rows.is_none() {
             let needs = std::mem::take(&mut planned.needs);
@@ -219,20 +218,16 @@ impl<'a> Session<'a> {
         self.product(x, |session| session.programs[program].by_rows.as_mut())
     }
 
-    /// What a dataflow that was built makes of a panel.
+    /// One epoch of a dataflow that multiplies.
     fn product(&mut self, x: Shard, flow: impl Fn(&mut Self) -> Option<&mut Flow>) -> Result<Shard, EngineError> {
-        let turned = self.turn(
-            "before a product",
-            |session| flow(session).unwrap_or_else(|| unreachable!("the dataflow was built")),
-            Payload::Shard(x),
-        );
-        match turned? {
+        match self.run_epoch("before a product", flow, Payload::Shard(x))? {
             Payload::Shard(shard) => Ok(shard),
-            _ => Err(self.nothing_came("a product")),
+            _ => Err(self.missing_answer("a product")),
         }
     }
 
-    /// A panel of independent normal numbers, from a counter-based generator: the same for any number of workers.
+    /// A panel of independent normal numbers, from a counter-based generator: the same for any
+    /// number of workers.
     pub fn random_normal(&mut self, rows: usize, cols: usize, seed: u64, stream: u32) -> Result<Shard, EngineError> {
         self.context.shard_by_tiles(rows, cols, |rows, out| {
             random::fill_normal(seed, stream, rows.start as u64, out);
@@ -280,8 +275,8 @@ impl<'a> Session<'a> {
         self.reduce(partial, "residuals")
     }
 
-    /// The sum of something over `count` pieces of work, which workers share out among them: `of_piece` fills in what one
-    /// piece gives.
+    /// The sum over `count` pieces of work, which workers share: `of_piece` fills in the summand of
+    /// one.
     pub fn sum_over(
         &mut self,
         count: usize,
@@ -295,8 +290,8 @@ impl<'a> Session<'a> {
         self.reduce(partial, "a sum")
     }
 
-    /// A panel of which every worker has all rows, as columns of the shards. Columns beyond those of `dense` are drawn
-    /// from the counter-based generator.
+    /// The shard of a panel of which every worker has all rows. Columns beyond those of `dense` are
+    /// random.
     pub fn panel_from(&mut self, dense: &Dense, cols: usize, seed: u64, stream: u32) -> Result<Shard, EngineError> {
         let given = dense.columns().min(cols);
         self.context.shard_by_tiles(dense.rows(), cols, |rows, mut out| {
@@ -321,11 +316,11 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The whole panel, handed out on the first worker of each process; `None` on the others.
+    /// The whole panel on the first worker of each process; `None` on the others.
     pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
         let (rows, columns) = (x.total_rows(), x.cols());
         let at_a_time = self.columns_at_a_time(rows, columns);
-        // Panels are collected when the steps that made them are over: what was kept for those would only add to the peak.
+        // Free idle buffers first: they would add to the peak.
         self.context.pool.borrow_mut().free_idle();
         let length = if self.context.is_first { rows * columns } else { 0 };
         let mut data = Vec::with_capacity(length);
@@ -349,28 +344,49 @@ impl<'a> Session<'a> {
             return Ok(None);
         }
         let dense = Dense::new(rows, columns, data);
-        dense.map(Some).map_err(|_| self.nothing_came("a panel"))
+        dense.map(Some).map_err(|_| self.missing_answer("a panel"))
     }
 
-    /// How many columns of a panel every worker may put together at a time: all, unless the copies of all workers were a good
-    /// part of the memory there is. Results do not depend on it.
+    /// Columns of a panel that every worker may gather at a time: all, unless the copies of all
+    /// workers took a good part of the memory limit. Results do not depend on it.
     pub fn columns_at_a_time(&self, rows: usize, columns: usize) -> usize {
         let copies = self.workers as u64 * panel_bytes(rows, columns);
         let is_tight = self.workers > 1 && self.memory.is_some_and(|memory| copies > memory / COPIES);
-        if is_tight { columns.min(NARROW) } else { columns }
+        if is_tight { columns.min(NARROW_COLUMNS) } else { columns }
     }
 
     /// The whole panel, in blocks, on every worker.
-    pub(super) fn gathered(&mut self, x: &Shard) -> Result<Arc<Whole>, EngineError> {
-        match self.turn("before a panel is collected", |session| &mut session.gather, Payload::Shard(x.clone()))? {
-            Payload::Whole(whole) => Ok(whole),
-            _ => Err(self.nothing_came("a panel")),
+    pub(super) fn gathered(&mut self, x: &Shard) -> Result<Arc<GatheredPanel>, EngineError> {
+        match self.run_epoch(
+            "before a panel is collected",
+            |session| Some(&mut session.gather),
+            Payload::Shard(x.clone()),
+        )? {
+            Payload::Gathered(whole) => Ok(whole),
+            _ => Err(self.missing_answer("a panel")),
         }
     }
 
+    /// Broadcasts the bytes of the one worker that gives some.
+    pub(super) fn broadcast(&mut self, own: Payload) -> Result<Arc<[u8]>, EngineError> {
+        if self.broadcast.is_none() {
+            self.broadcast = Some(broadcast_flow(self.worker));
+        }
+        match self.run_epoch("before a broadcast", |session| session.broadcast.as_mut(), own)? {
+            Payload::Bytes(bytes) => Ok(bytes),
+            _ => Err(self.missing_answer("a broadcast")),
+        }
+    }
+
+    /// Ends this worker because the leader failed.
+    pub(super) fn stopped_by_leader(&mut self, message: String) -> EngineError {
+        self.was_stopped = true;
+        EngineError::Stopped { worker: 0, message }
+    }
+
     /// How many epochs this worker has entered.
-    pub(super) fn turns(&self) -> u64 {
-        self.turns
+    pub(super) fn epochs(&self) -> u64 {
+        self.epochs
     }
 
     /// True when another worker asked this one to stop.
@@ -379,36 +395,41 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
-        let payload = self.turn(what, |session| &mut session.reduce, Payload::Partial(Arc::new(partial)))?;
-        let Payload::Reduced(reduced) = payload else { return Err(self.nothing_came(what)) };
-        // Everybody has the same sums, so everybody sees the same overflow.
+        let payload = self.run_epoch(what, |session| Some(&mut session.reduce), Payload::Partial(Arc::new(partial)))?;
+        let Payload::Reduced(reduced) = payload else { return Err(self.missing_answer(what)) };
+        // All workers have the same sums, and see the same overflow.
         if !reduced.values.iter().all(|value| value.is_finite()) {
             return Err(EngineError::NotFinite { step: what.into() });
         }
         Ok(Arc::try_unwrap(reduced).map_or_else(|shared| shared.values.clone(), |reduced| reduced.values))
     }
 
-    /// One epoch of a dataflow: gives it this worker's input and steps until this worker has its answer.
+    /// Runs one epoch of a dataflow: sends this worker's input, and steps until its answer is
+    /// there.
     ///
-    /// Whether the others have theirs is asked one turn later, so that a worker that is done goes on: the work of two
-    /// turns can be balanced where that of each cannot.
-    fn turn(
+    /// The agreement of all workers is awaited one epoch later, so that a worker that is done goes
+    /// on: imbalances of two epochs may cancel.
+    fn run_epoch(
         &mut self,
         what: &str,
-        pick: impl Fn(&mut Self) -> &mut Flow,
+        pick: impl Fn(&mut Self) -> Option<&mut Flow>,
         input: Payload,
     ) -> Result<Payload, EngineError> {
         trace::enter(what);
-        let answer = self.take_turn(pick, input);
+        let answer = self.answer_of_epoch(pick, input);
         trace::leave();
         answer
     }
 
-    fn take_turn(&mut self, pick: impl Fn(&mut Self) -> &mut Flow, input: Payload) -> Result<Payload, EngineError> {
-        self.turns += 1;
-        let flow = pick(self);
+    fn answer_of_epoch(
+        &mut self,
+        pick: impl Fn(&mut Self) -> Option<&mut Flow>,
+        input: Payload,
+    ) -> Result<Payload, EngineError> {
+        self.epochs += 1;
+        let flow = pick(self).expect("the dataflow was built");
         let epoch = *flow.input.time();
-        flow.input.send_batch(&mut Parcel::local(input));
+        flow.input.send_batch(&mut Message::local(input));
         flow.input.advance_to(epoch + 1);
         let answers = Awaited { slot: flow.answers.clone(), epoch, probe: flow.probe.clone() };
         let agreement = Awaited { slot: flow.agreements.clone(), epoch, probe: flow.probe.clone() };
@@ -416,7 +437,7 @@ impl<'a> Session<'a> {
             self.wait_for(&before)?;
         }
         match self.wait_for(&answers) {
-            // All end with the error that all agree on.
+            // All workers return the error that all agree on.
             Err(error) => self.wait_for(&agreement).and(Err(error)),
             Ok(answer) => {
                 self.unconfirmed = Some(agreement);
@@ -425,7 +446,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Steps until something has arrived; an error that arrives in its place is returned.
+    /// Steps until an output is there; a failure is returned as an error.
     fn wait_for(&mut self, awaited: &Awaited) -> Result<Payload, EngineError> {
         let mut idle_since = None;
         loop {
@@ -434,27 +455,27 @@ impl<'a> Session<'a> {
                 Some(payload) => return Ok(payload),
                 None => {}
             }
-            if let Some(reason) = self.stop.reason_before(self.turns) {
+            if let Some(reason) = self.stop.reason_to_stop(self.epochs) {
                 self.was_stopped = true;
                 return Err(reason);
             }
             if !awaited.probe.less_equal(&awaited.epoch) {
-                return Err(self.nothing_came("an answer"));
+                return Err(self.missing_answer("an answer"));
             }
             let idle = idle_since.get_or_insert_with(Instant::now).elapsed();
-            let is_awake = self.is_unshared && idle < ATTENTION;
+            let is_awake = self.has_own_core && idle < SPIN_TIME;
             if is_awake {
                 spin_loop();
             }
             let before = trace::computed();
-            self.worker.step_or_park(Some(if is_awake { Duration::ZERO } else { PATIENCE }));
+            self.worker.step_or_park(Some(if is_awake { Duration::ZERO } else { PARK_TIMEOUT }));
             if trace::computed() != before {
                 idle_since = None;
             }
         }
     }
 
-    pub(super) fn nothing_came(&self, what: &str) -> EngineError {
+    pub(super) fn missing_answer(&self, what: &str) -> EngineError {
         EngineError::BlocksMissing { step: what.into(), worker: self.worker(), received: 0, expected: 1 }
     }
 }

@@ -57,9 +57,10 @@ impl Shard {
     }
 }
 
-/// Buffers to use again: a fresh one costs page faults, the more the larger it is.
+/// Recycled buffers: a fresh one costs page faults.
 ///
-/// The pool remembers every buffer that it handed out, and hands it out again as soon as nobody else holds it.
+/// The pool remembers the buffers that it lent, and lends them again as soon as nobody else holds
+/// them.
 #[derive(Default)]
 pub(super) struct Pool {
     lent: Vec<Lent>,
@@ -88,7 +89,7 @@ impl Pool {
             let capacity = lent.buffer.capacity();
             lent.is_idle() && capacity >= length && capacity / 2 <= length
         };
-        // The last that was written is the likeliest to be in a cache still.
+        // The buffer last written is the likeliest to be in a cache.
         let found = self.lent.iter().rposition(fits).map(|position| self.lent.remove(position));
         if let Some(Lent { buffer, is_read_elsewhere }) = found
             && let Some(mut buffer) = Arc::into_inner(buffer)
@@ -102,7 +103,7 @@ impl Pool {
         let mut idle = 0;
         self.lent.retain(|lent| {
             idle += usize::from(lent.is_idle());
-            // What is half as large is of an earlier stage, which needed smaller ones.
+            // Smaller buffers belong to an earlier stage.
             !lent.is_idle() || (idle <= Self::MOST_IDLE && lent.buffer.capacity() > length / 2)
         });
         Buffer::zeroed(length)
@@ -115,7 +116,7 @@ impl Pool {
         buffer
     }
 
-    /// A lent buffer to write into, or a copy of it if somebody else holds it still.
+    /// A lent buffer for writing: itself if nobody else holds it, else a copy.
     pub(super) fn reclaim(&mut self, buffer: Arc<Buffer>) -> Buffer {
         if let Some(position) = self.lent.iter().rposition(|lent| Arc::ptr_eq(&lent.buffer, &buffer)) {
             self.lent.swap_remove(position);
@@ -123,7 +124,7 @@ impl Pool {
         Arc::try_unwrap(buffer).unwrap_or_else(|held| (*held).clone())
     }
 
-    /// Frees the buffers that nobody holds, before something large is allocated that does not come from here.
+    /// Frees idle buffers, before a large allocation that does not come from here.
     pub(super) fn free_idle(&mut self) {
         self.lent.retain(|lent| !lent.is_idle());
     }
@@ -180,7 +181,8 @@ mod tests {
         assert!(pool.lent.len() == 1 && Arc::ptr_eq(&pool.lent[0].buffer, &held));
     }
 
-    /// Catches blocks of a basis that wait while the vectors made of them, twice as wide, are multiplied.
+    /// Catches blocks of a basis that wait while the vectors made of them, twice as wide, are
+    /// multiplied.
     #[test]
     fn what_is_half_as_large_does_not_wait() {
         let mut pool = Pool::default();

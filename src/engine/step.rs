@@ -1,54 +1,50 @@
-//! What one worker computes in one step: its own tiles of the result.
+//! The computation of one step on one worker: its own tiles of the result.
 
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::cluster::Travel;
+use super::cluster::Transfer;
 use super::error::EngineError;
-use super::ladders::Ladders;
-use super::multiply::{Add, Rows, Scaling, Scratch, multiply_tiles};
-use super::parcel::{Partial, Payload, Reduced, Whole};
-use super::settled::Settled;
+use super::message::{GatheredPanel, Partial, Payload, Reduced};
+use super::operands::{Operands, PermutedMatrix};
 use super::shard::{Pool, Shard};
 use super::stored::{load, stored_rows};
 use super::tree::{Combine, Tree};
 use crate::kernel::panel::{Panel, PanelMut, stride};
-use crate::kernel::spmm::{Factors, Ladder, Start};
-use crate::kernel::{Buffer, Simd, columns, elementwise, gemm};
-use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, Piece, Side, Step, Term, Value};
+use crate::kernel::spmm::{Factors, Operand, Segments, spmm};
+use crate::kernel::{Buffer, columns, elementwise, gemm};
+use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, RowRange, Side, Step, Term, Value};
 
-/// What the steps of a worker share.
+/// State that the steps of a worker share.
 pub(super) struct Context {
     pub(super) worker: usize,
     /// Whether it is the first worker of its process.
     pub(super) is_first: bool,
-    pub(super) travel: Travel,
+    pub(super) transfer: Transfer,
     pub(super) layouts: Layouts,
     pub(super) pool: Rc<RefCell<Pool>>,
-    pub(super) scratch: RefCell<Scratch>,
-    pub(super) ladders: Rc<RefCell<Ladders>>,
-    /// The order of the rows of all panels, where it is another one.
-    pub(super) settled: Option<Rc<Settled>>,
+    pub(super) operands: Rc<RefCell<Operands>>,
+    /// The matrix and the permutation of the rows of all panels, where they are permuted.
+    pub(super) permuted: Option<Rc<PermutedMatrix>>,
     pub(super) dense_scratch: RefCell<gemm::Scratch>,
-    /// A panel that several workers have parts of.
+    /// Scratch: a panel joined from several workers' parts.
     pub(super) joined: RefCell<Buffer>,
     /// Seconds that each step of each program took this worker when it was last run.
     pub(super) seconds: RefCell<Vec<Vec<f64>>>,
 }
 
 impl Context {
-    /// The same for panels of which a worker has all rows, in the order of a ladder if one is given.
-    pub(super) fn alone(&self, layouts: Layouts, settled: Option<Rc<Settled>>) -> Self {
+    /// A context for panels of which this worker has all rows, permuted as `permuted` says.
+    pub(super) fn alone(&self, layouts: Layouts, permuted: Option<Rc<PermutedMatrix>>) -> Self {
         Self {
             worker: 0,
             is_first: true,
-            travel: self.travel,
+            transfer: self.transfer,
             layouts,
             pool: self.pool.clone(),
-            scratch: RefCell::default(),
-            ladders: self.ladders.clone(),
-            settled,
+            operands: self.operands.clone(),
+            permuted,
             dense_scratch: RefCell::default(),
             joined: RefCell::default(),
             seconds: RefCell::default(),
@@ -89,7 +85,7 @@ impl Context {
         Ok(Shard::new(rows, own, cols, buffer))
     }
 
-    /// Combines something of every tile that this worker has.
+    /// The part of a tile tree over this worker's tiles.
     pub(super) fn partial(
         &self,
         rows: usize,
@@ -111,9 +107,9 @@ impl Context {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     /// The worker's own rows.
-    Local,
+    OwnRows,
     /// All rows.
-    Whole,
+    AllRows,
     /// A sum that everybody has.
     Reduced,
 }
@@ -122,20 +118,20 @@ pub(super) enum Access {
 pub(super) fn reads(step: &Step) -> Vec<(Value, Access)> {
     let mut reads: Vec<(Value, Access)> = match &step.action {
         Action::Sparse { input, .. } | Action::Dense { input, .. } | Action::Own { input, .. } => {
-            vec![(*input, Access::Whole)]
+            vec![(*input, Access::AllRows)]
         }
-        Action::Project { input, .. } | Action::ColumnSums { input } => vec![(*input, Access::Local)],
+        Action::Project { input, .. } | Action::ColumnSums { input } => vec![(*input, Access::OwnRows)],
         Action::Spread { input, .. } | Action::RankOne { input, .. } => vec![(*input, Access::Reduced)],
-        // A sum of nothing still has to be told how many columns it has.
-        Action::Combine { terms, like } if terms.is_empty() => vec![(*like, Access::Local)],
-        // What is stored waits for nothing but the start.
-        Action::Stored { .. } => vec![(Value::INPUT, Access::Local)],
-        Action::Beside { values } => values.iter().map(|value| (*value, Access::Local)).collect(),
-        Action::Combine { terms, .. } => terms.iter().map(|term| (term.value, Access::Local)).collect(),
-        Action::Arrange { pieces } => pieces.iter().map(|piece| (piece.value, Access::Whole)).collect(),
+        // An empty sum has the columns of `like`.
+        Action::Combine { terms, like } if terms.is_empty() => vec![(*like, Access::OwnRows)],
+        // Stored matrices depend on nothing; the input starts the step.
+        Action::Stored { .. } => vec![(Value::INPUT, Access::OwnRows)],
+        Action::HStack { values } => values.iter().map(|value| (*value, Access::OwnRows)).collect(),
+        Action::Combine { terms, .. } => terms.iter().map(|term| (term.value, Access::OwnRows)).collect(),
+        Action::Arrange { pieces } => pieces.iter().map(|piece| (piece.value, Access::AllRows)).collect(),
     };
     let add = step.action.epilogue().and_then(|epilogue| epilogue.add.as_ref());
-    reads.extend(add.map(|add| (add.value, Access::Local)));
+    reads.extend(add.map(|add| (add.value, Access::OwnRows)));
     reads.sort_unstable();
     reads.dedup();
     reads
@@ -154,15 +150,15 @@ impl<'a> Inputs<'a> {
     }
 
     fn shard(&self, value: Value) -> &'a Shard {
-        match self.find(value, Access::Local) {
+        match self.find(value, Access::OwnRows) {
             Payload::Shard(shard) => shard,
             _ => unreachable!("a value that is read locally is a shard"),
         }
     }
 
-    fn whole(&self, value: Value) -> &'a Whole {
-        match self.find(value, Access::Whole) {
-            Payload::Whole(whole) => whole,
+    fn whole(&self, value: Value) -> &'a GatheredPanel {
+        match self.find(value, Access::AllRows) {
+            Payload::Gathered(whole) => whole,
             _ => unreachable!("a value that is read whole was gathered"),
         }
     }
@@ -187,26 +183,20 @@ pub(super) fn compute(
         Action::Sparse { matrix, right, input, epilogue, .. } => {
             let x = inputs.whole(*input);
             context.shard(step.rows, x.cols, |layout, y| {
-                let tiles = layout.tiles(context.worker);
-                let scaling =
-                    Scaling { alpha: epilogue.alpha as f32, left: values(&epilogue.left), right: values(right) };
-                let add = epilogue.add.as_ref().map(|add| Add {
-                    beta: add.coefficient as f32,
-                    diagonal: values(&add.diagonal),
-                    panel: inputs.shard(add.value).panel().data(),
-                });
-                let ladder = match &context.settled {
-                    Some(settled) => Some(settled.ladder().clone()),
-                    None => context.ladders.borrow_mut().find(matrix, &tiles, x.cols),
+                let (own, tiles) = (layout.rows(context.worker), layout.tiles(context.worker));
+                let factors = Factors {
+                    alpha: epilogue.alpha as f32,
+                    left: values(&epilogue.left).map(|values| &values[own.clone()]),
+                    right: values(right),
                 };
-                match ladder {
-                    Some(ladder) => {
-                        let (rows, joined) = (x.rows(), &mut *context.joined.borrow_mut());
-                        let x = Panel::new(x.total_rows, x.cols, together(&rows, joined));
-                        climb(&ladder, x, scaling, add, (layout.rows(context.worker), y));
-                    }
+                let added = epilogue.add.as_ref().map(|add| kernel_term(add, &inputs, &own));
+                let scratch = &mut *context.joined.borrow_mut();
+                let mut multiply = |operand: &Operand| spmm(operand, &x.rows(), &factors, added, y, scratch);
+                match &context.permuted {
+                    Some(permuted) => multiply(&Operand::sorted(&permuted.rows)),
                     None => {
-                        multiply_tiles(matrix, tiles, &x.rows(), scaling, add, y, &mut context.scratch.borrow_mut());
+                        let sorted = context.operands.borrow_mut().sorted(matrix, &tiles);
+                        multiply(&Operand::new(tiles.map(|tile| matrix.tile(tile)), sorted.as_deref()));
                     }
                 }
                 Ok(())
@@ -215,8 +205,8 @@ pub(super) fn compute(
         Action::Dense { matrix, mask, input, epilogue, .. } => {
             let masked = &mut Vec::new();
             let x = inputs.whole(*input);
-            let (rows, joined) = (x.rows(), &mut *context.joined.borrow_mut());
-            let g = Panel::new(x.total_rows, x.cols, together(&rows, joined));
+            let joined = &mut *context.joined.borrow_mut();
+            let g = Panel::new(x.total_rows, x.cols, x.rows().joined(joined));
             context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
                 gemm::dense_multiply(stored_rows(matrix, *mask, rows.clone(), masked), g, out.reborrow());
                 finish(epilogue, &inputs, rows, out);
@@ -225,10 +215,10 @@ pub(super) fn compute(
         }
         Action::Own { map, side, input, epilogue, .. } => {
             let x = inputs.whole(*input);
-            let (rows, joined) = (x.rows(), &mut *context.joined.borrow_mut());
-            let g = Panel::new(x.total_rows, x.cols, together(&rows, joined));
+            let joined = &mut *context.joined.borrow_mut();
+            let g = Panel::new(x.total_rows, x.cols, x.rows().joined(joined));
             context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
-                // A recycled buffer holds anything.
+                // Recycled buffers are not zero.
                 out.data_mut().fill(0.0);
                 match side {
                     Side::Plain => map.apply(rows.clone(), g, out.reborrow()),
@@ -253,9 +243,9 @@ pub(super) fn compute(
             let x = inputs.shard(*input);
             let partial =
                 context.partial(x.total_rows(), Combine::Sum, x.cols(), x.cols(), |rows, sums| {
-                    match &context.settled {
+                    match &context.permuted {
                         None => columns::column_sums(x.panel_of(rows), sums),
-                        Some(settled) => columns::column_sums_of(x.panel(), settled.places(rows), sums),
+                        Some(matrix) => columns::column_sums_of(x.panel(), matrix.permutation.positions(rows), sums),
                     }
                 });
             return Ok(Payload::Partial(partial.into()));
@@ -276,7 +266,7 @@ pub(super) fn compute(
             let mut row = vec![0.0; stride(sums.cols)];
             row.iter_mut().zip(&sums.values).for_each(|(row, &sum)| *row = sum as f32);
             context.shard_by_tiles(step.rows, sums.cols, |rows, out| {
-                let left = values(&epilogue.left).map(|values| of_rows(values, &rows));
+                let left = values(&epilogue.left).map(|values| &values[rows.clone()]);
                 let add = epilogue.add.as_ref().map(|add| kernel_term(add, &inputs, &rows));
                 elementwise::repeat_and_add(&row, epilogue.alpha as f32, left, add, out);
                 Ok(())
@@ -291,7 +281,7 @@ pub(super) fn compute(
             })?
         }
         Action::Arrange { pieces } => {
-            let sources: Vec<Rows<'_>> = pieces.iter().map(|piece| inputs.whole(piece.value).rows()).collect();
+            let sources: Vec<Segments<'_>> = pieces.iter().map(|piece| inputs.whole(piece.value).rows()).collect();
             let cols = sources.first().map_or(0, |source| source.cols);
             context.shard_by_tiles(step.rows, cols, |rows, mut out| {
                 arrange(pieces, &sources, rows, out.data_mut(), stride(cols));
@@ -304,9 +294,9 @@ pub(super) fn compute(
                 Ok(())
             })?
         }
-        Action::Beside { values } => {
+        Action::HStack { values } => {
             let parts: Vec<&Shard> = values.iter().map(|value| inputs.shard(*value)).collect();
-            context.beside(step.rows, &parts)?
+            context.hstack(step.rows, &parts)?
         }
     };
     Ok(Payload::Shard(shard))
@@ -324,31 +314,6 @@ fn kernel_term<'a>(term: &'a Term, inputs: &Inputs<'a>, rows: &Range<usize>) -> 
     }
 }
 
-fn of_rows<'a>(values: &'a [f32], rows: &Range<usize>) -> &'a [f32] {
-    &values[rows.clone()]
-}
-
-/// A product by a ladder of this worker's rows.
-fn climb(
-    ladder: &Ladder,
-    x: Panel<'_>,
-    scaling: Scaling<'_>,
-    add: Option<Add<'_>>,
-    (own, y): (Range<usize>, &mut [f32]),
-) {
-    let start = match add {
-        None => Start::Zero,
-        Some(Add { beta, diagonal, panel }) => Start::Add {
-            beta,
-            diagonal: diagonal.map(|values| of_rows(values, &own)),
-            panel: Panel::new(own.len(), x.cols(), panel),
-        },
-    };
-    let Scaling { alpha, left, right } = scaling;
-    let factors = Factors { alpha, left: left.map(|values| of_rows(values, &own)), right };
-    ladder.multiply(Simd::best(), x, &factors, start, PanelMut::new(own.len(), x.cols(), y));
-}
-
 /// `out ← alpha · left · out + add`, for the rows of one tile.
 fn finish(epilogue: &Epilogue, inputs: &Inputs<'_>, rows: Range<usize>, out: PanelMut<'_>) {
     if epilogue.alpha == 1.0 && epilogue.left.is_none() && epilogue.add.is_none() {
@@ -359,7 +324,7 @@ fn finish(epilogue: &Epilogue, inputs: &Inputs<'_>, rows: Range<usize>, out: Pan
     elementwise::scale_and_add(epilogue.alpha as f32, left, add, out);
 }
 
-/// Rounds a row of sums into a panel. The padding becomes zero too: a recycled buffer holds anything.
+/// Rounds a row of sums into a panel, padding with zeros.
 fn write_row(source: &[f64], out: &mut PanelMut<'_>, row: usize) {
     let stride = out.stride();
     let row = &mut out.data_mut()[row * stride..(row + 1) * stride];
@@ -367,24 +332,8 @@ fn write_row(source: &[f64], out: &mut PanelMut<'_>, row: usize) {
     row.iter_mut().zip(source).for_each(|(out, &value)| *out = value as f32);
 }
 
-/// The rows of a whole panel in one piece: where they lie if they are, else copied into a buffer.
-fn together<'a>(rows: &Rows<'a>, joined: &'a mut Buffer) -> &'a [f32] {
-    match rows.parts.as_slice() {
-        [(_, only)] => only,
-        parts => {
-            joined.resize(parts.iter().map(|(_, part)| part.len()).sum());
-            let mut filled = 0;
-            for (_, part) in parts {
-                joined[filled..filled + part.len()].copy_from_slice(part);
-                filled += part.len();
-            }
-            joined
-        }
-    }
-}
-
 /// Copies the rows `rows` of the concatenated pieces.
-fn arrange(pieces: &[Piece], sources: &[Rows<'_>], rows: Range<usize>, out: &mut [f32], stride: usize) {
+fn arrange(pieces: &[RowRange], sources: &[Segments<'_>], rows: Range<usize>, out: &mut [f32], stride: usize) {
     let mut piece_start = 0;
     for (piece, source) in pieces.iter().zip(sources) {
         let wanted = rows.start.max(piece_start)..rows.end.min(piece_start + piece.rows);

@@ -1,4 +1,4 @@
-//! Entries of stored matrices as panels, and what needs no program: forming, Gram matrices of what is stored.
+//! Stored matrices as panels: loading, forming, slicing, stacking.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,8 +13,7 @@ use crate::kernel::{Mask, Panel};
 use crate::matrix::Dense;
 use crate::plan::{Action, Layouts, Program, Source};
 
-/// Makes sure that the tiles of some workers can be used, in every matrix that the programs multiply by or load. The tiles
-/// of others are not looked at.
+/// Verifies the tiles of some workers in every matrix that the programs read.
 pub(super) fn make_ready(
     programs: &[Arc<Program>],
     layouts: &Layouts,
@@ -32,7 +31,7 @@ pub(super) fn make_ready(
     Ok(())
 }
 
-/// Consecutive rows of a stored matrix; masked ones are made in `scratch`.
+/// Consecutive rows of a stored matrix; masked ones are copied to `scratch`.
 pub(super) fn stored_rows<'a>(
     matrix: &'a Dense,
     mask: Option<Mask>,
@@ -49,7 +48,7 @@ pub(super) fn stored_rows<'a>(
     scratch
 }
 
-/// Fills a panel with a tile of what is stored.
+/// Fills a panel with a tile of a stored matrix.
 pub(super) fn load(source: &Source, rows: Range<usize>, mut out: PanelMut<'_>) {
     let stride = out.stride();
     match source {
@@ -82,8 +81,8 @@ fn load_dense(matrix: &Dense, mask: Option<Mask>, rows: Range<usize>, mut out: P
 }
 
 impl Context {
-    /// Panels of the same rows, side by side.
-    pub(super) fn beside(&self, rows: usize, parts: &[&Shard]) -> Result<Shard, EngineError> {
+    /// The panels `[X₁ X₂ …]` as one.
+    pub(super) fn hstack(&self, rows: usize, parts: &[&Shard]) -> Result<Shard, EngineError> {
         let cols = parts.iter().map(|part| part.cols()).sum();
         self.shard_by_tiles(rows, cols, |rows, mut out| {
             let stride = stride(cols);
@@ -102,23 +101,23 @@ impl Context {
 }
 
 impl Session<'_> {
-    /// Runs a program that makes the entries of a matrix, by its position.
+    /// Forms a matrix by its program, given by position.
     ///
     /// # Panics
     /// If there is no such program.
     pub fn form(&mut self, program: usize) -> Result<Shard, EngineError> {
         let nothing = self.context().shard(0, 0, |_, _| Ok(()))?;
-        self.run_program(program, nothing)
+        self.multiply_by_rows(program, nothing)
     }
 
-    /// Panels of the same rows, side by side. Every worker does its own rows.
+    /// The panels `[X₁ X₂ …]` as one. Every worker does its own rows.
     ///
     /// # Panics
     /// If there is no panel, or they differ in their total rows.
-    pub fn beside(&mut self, parts: &[&Shard]) -> Result<Shard, EngineError> {
+    pub fn hstack(&mut self, parts: &[&Shard]) -> Result<Shard, EngineError> {
         let rows = parts.first().expect("a panel").total_rows();
         assert!(parts.iter().all(|part| part.total_rows() == rows), "all panels must have the same rows");
-        self.context().beside(rows, parts)
+        self.context().hstack(rows, parts)
     }
 
     /// Some columns of a panel, as a panel.
@@ -143,7 +142,8 @@ impl Session<'_> {
         self.reduce(partial, "a product of panels")
     }
 
-    /// The Gram matrix of a stored matrix, row after row; it is not copied, and a mask is drawn tile by tile.
+    /// The Gram matrix of a stored matrix, row-major, without copying it; a mask is drawn tile by
+    /// tile.
     pub fn gram_of(&mut self, matrix: &Dense, mask: Option<Mask>) -> Result<Vec<f64>, EngineError> {
         let cols = matrix.columns();
         let (mut panel, mut scratch) = (Vec::new(), gram::Scratch::default());
@@ -170,7 +170,8 @@ mod tests {
     use crate::matrix::Matrix;
     use crate::plan::Side;
 
-    /// Each process opens the store by itself, multiplies by both sides, and has looked at its share of the tiles.
+    /// Each process opens the store by itself, multiplies by both sides, and has looked at its
+    /// share of the tiles.
     #[test]
     fn a_process_looks_at_its_own_tiles_alone() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,7 @@
-//! Where the time of a worker goes: computing, or waiting for somebody.
+//! Accounts for a worker's time: computing, or waiting for another worker.
 //!
-//! Every step that a worker computes, every wait for blocks of others, and every panel that it sends are told to
-//! [`tracing`] as they end, at level TRACE with the target [`TARGET`]. Sums are kept besides, for as long as the process
-//! lives.
+//! Every step, every wait for blocks and every panel sent is an event of [`tracing`] at level TRACE
+//! with the target [`TARGET`]. Sums are kept as long as the process lives.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::cluster::{Cluster, run};
 use super::error::EngineError;
 
-/// The target of the events of workers. Their fields: `worker`, `step`, `micros` it took until now; a wait also has
-/// `waited_for`, the worker whose blocks came last; what is sent has `bytes` in place of a time.
+/// Target of the events. Their fields: `worker`, `step` and `micros` of duration; a wait also has
+/// `waited_for`, the sender of the last block; what is sent has `bytes` in place of a duration.
 pub const TARGET: &str = "isvd_dist::worker";
 
 /// What one worker did since the process started.
@@ -20,16 +19,16 @@ pub const TARGET: &str = "isvd_dist::worker";
 pub struct WorkerTime {
     /// Seconds it computed.
     pub computing: f64,
-    /// Seconds it waited with nothing to compute, by the worker that it waited for.
+    /// Seconds it waited, by the worker that it waited for.
     pub waiting_for: Vec<f64>,
     /// Bytes of panels and sums that it sent to other processes.
     pub sent: f64,
 }
 
-/// By worker, as far as runs have ended; of those of other processes nothing is known here.
+/// By worker of this process, over the runs that have ended.
 static TIMES: Mutex<Vec<WorkerTime>> = Mutex::new(Vec::new());
 
-/// What the worker on this thread did in this run.
+/// The accounts of the worker on this thread in this run.
 #[derive(Debug, Default)]
 struct Clock {
     worker: usize,
@@ -38,7 +37,7 @@ struct Clock {
     left: Option<Instant>,
     computing: Duration,
     waiting_for: Vec<Duration>,
-    /// The end of the last wait: steps that are waited for at the same time take no longer than one.
+    /// The end of the last wait: overlapping waits count once.
     waited: Option<Waiting>,
     sent: u64,
 }
@@ -47,7 +46,7 @@ thread_local! {
     static CLOCK: RefCell<Clock> = RefCell::default();
 }
 
-/// The thread becomes a worker's.
+/// Starts the accounts of a worker on this thread.
 pub(super) fn begin(worker: usize, workers: usize, processes: usize) {
     let waiting_for = vec![Duration::ZERO; workers];
     let other_processes = processes.saturating_sub(1);
@@ -61,7 +60,7 @@ impl Clock {
     }
 }
 
-/// The job enters the dataflow for something; what it did since it left was computing.
+/// The job enters the dataflow; the time since it left was computing.
 pub(super) fn enter(what: &str) {
     CLOCK.with_borrow_mut(|clock| {
         if let Some(left) = clock.left.take() {
@@ -70,12 +69,12 @@ pub(super) fn enter(what: &str) {
     });
 }
 
-/// The job has what it wanted of the dataflow.
+/// The job leaves the dataflow.
 pub(super) fn leave() {
     CLOCK.with_borrow_mut(|clock| clock.left = Some(Instant::now()));
 }
 
-/// Computes a step of the dataflow, and notes how long that took.
+/// Computes and times a step.
 pub(super) fn computing<T>(step: &str, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let made = work();
@@ -84,7 +83,7 @@ pub(super) fn computing<T>(step: &str, work: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Computes a part of a step, and tells how long that took: the step as a whole counts it.
+/// Computes and reports a part of a step, whose time is counted with the step.
 pub(super) fn part<T>(name: &str, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let made = work();
@@ -99,12 +98,12 @@ pub(super) fn computed() -> Duration {
     CLOCK.with_borrow(|clock| clock.computing)
 }
 
-/// Notes that so many bytes go to every other process.
+/// Counts bytes sent to every other process.
 pub(super) fn sending_to_all(step: &str, bytes: usize) {
     sending(step, bytes * CLOCK.with_borrow(|clock| clock.other_processes));
 }
 
-/// Notes that so many bytes go to other processes, all together.
+/// Counts bytes sent to other processes, in total.
 pub(super) fn sending(step: &str, bytes: usize) {
     let bytes = bytes as u64;
     if bytes > 0 {
@@ -115,7 +114,7 @@ pub(super) fn sending(step: &str, bytes: usize) {
     }
 }
 
-/// The moment from which a worker has nothing left to do for a step but to wait for the others.
+/// The start of a wait for other workers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     since: Instant,
@@ -128,7 +127,7 @@ impl Waiting {
         Self { since: Instant::now(), computing: CLOCK.with_borrow(|clock| clock.computing) }
     }
 
-    /// Everything is there, and what came from `last` came last. Other steps that were computed meanwhile are no waiting.
+    /// Ends the wait; `last` sent the last block. Steps computed meanwhile are not waiting.
     pub(super) fn end(self, step: &str, last: usize) {
         let now = Self::start();
         CLOCK.with_borrow_mut(|clock| {
@@ -149,7 +148,7 @@ fn micros(duration: Duration) -> u64 {
     duration.as_micros() as u64
 }
 
-/// The worker on this thread is done with its run.
+/// Adds the accounts of the worker on this thread to the sums.
 pub(super) fn end() {
     let Clock { worker, computing, waiting_for, sent, .. } = CLOCK.take();
     let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,7 +161,7 @@ pub(super) fn end() {
     time.waiting_for.iter_mut().zip(waiting_for).for_each(|(sum, waited)| *sum += waited.as_secs_f64());
 }
 
-/// What every worker of every process did in all runs so far. With several processes, all must ask.
+/// The accounts of every worker of every process. With several processes, all must call this.
 pub fn worker_times(cluster: Cluster) -> Result<Vec<WorkerTime>, EngineError> {
     let own = TIMES.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if cluster.processes() == 1 {
@@ -170,7 +169,7 @@ pub fn worker_times(cluster: Cluster) -> Result<Vec<WorkerTime>, EngineError> {
     }
     let workers = cluster.all_workers();
     let row = 2 + workers;
-    // With as many pieces as workers, each has the one of its own number, and its process knows what it did.
+    // Piece i is computed by worker i, whose process has its accounts.
     let all: Vec<f64> = run(cluster, Vec::new(), move |session| {
         session.sum_over(workers, workers * row, |worker, sums| {
             let time = &own[worker];

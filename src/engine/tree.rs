@@ -1,9 +1,9 @@
-//! Sums over tiles along a fixed binary tree.
+//! Reductions over tiles along a fixed binary tree.
 //!
-//! A node of level `l` and number `i` covers the tiles from `i·2^l` up to `(i+1)·2^l`; its value is that of its left child
-//! combined with that of its right one. A worker combines what lies whole within its run of tiles and sends the few nodes
-//! that are left; everybody combines those to the root. The shape of the tree depends on the number of tiles alone, so
-//! the root has the same bits however the tiles were dealt out.
+//! Node `i` of level `l` covers the tiles from `i·2^l` up to `(i+1)·2^l`; its value combines those
+//! of its children. A worker combines the nodes within its run of tiles and sends the few that are
+//! left; every worker combines those to the root. The shape of the tree depends on the number of
+//! tiles alone, and with it the bits of the root.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(super) enum Combine {
     Sum,
     /// Entry by entry, the one of larger magnitude; of equal ones, the left.
     Peak,
-    /// The triangular factor of one triangular matrix of so many columns above another.
+    /// R of the QR factorisation of two stacked triangular matrices with this many columns.
     Triangle(usize),
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Tree<'a> {
     tiles: usize,
     combine: Combine,
     nodes: BTreeMap<(u32, usize), Cow<'a, [f64]>>,
-    /// Room that nodes took which are combined by now, to use again.
+    /// Buffers of combined nodes, for reuse.
     spare: Vec<Vec<f64>>,
 }
 
@@ -68,12 +68,12 @@ impl<'a> Tree<'a> {
         self.tiles.next_power_of_two().trailing_zeros()
     }
 
-    /// Puts a node in its place, and combines it upwards as far as its siblings are there.
+    /// Adds a node, and combines it upwards as far as its siblings are there.
     pub(super) fn insert(&mut self, node: Node) {
         self.combine_upwards(node.level, node.number, node.values.into());
     }
 
-    /// The same with a node that others hold, too: it is copied only if it must be.
+    /// Adds a node that others hold, too: it is copied only if it must be.
     pub(super) fn insert_shared(&mut self, node: &'a Node) {
         self.combine_upwards(node.level, node.number, (&node.values).into());
     }
@@ -102,13 +102,14 @@ impl<'a> Tree<'a> {
         self.nodes.into_iter().map(node).collect()
     }
 
-    /// The value at the root, once every tile is in it. `None` while tiles are missing or where there are none.
+    /// The value at the root, once every tile is in it. `None` while tiles are missing or where
+    /// there are none.
     pub(super) fn into_root(mut self) -> Option<Vec<f64>> {
         let root = self.nodes.remove(&(self.top(), 0))?;
         self.nodes.is_empty().then(|| root.into_owned())
     }
 
-    /// Combines a run of tiles as far as they go: `of` fills in the `length` values of each, which are zero before.
+    /// Combines a run of tiles; `of` fills in the `length` values of each, zero before.
     pub(super) fn of_run(
         tiles: usize,
         run: Range<usize>,
@@ -139,7 +140,7 @@ mod tests {
     }
 
     proptest! {
-        /// However tiles are dealt out and in whatever order nodes arrive, the root has the bits of one worker alone.
+        /// Any distribution of tiles and any order of arrival give the bits of one worker.
         #[test]
         fn the_root_does_not_depend_on_who_had_what(tiles in 1usize..200, mut cuts in prop::collection::vec(0usize..200, 0..6), turn in 0usize..6) {
             for combine in [Combine::Sum, Combine::Peak] {

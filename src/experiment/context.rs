@@ -8,8 +8,8 @@ use super::event::{Event, Observer, Running, Task};
 use super::memory::share;
 use crate::config::Experiment;
 use crate::dataset::Dataset;
-use crate::engine::checkpoint::{Identity, Interrupt, Keeper, Rhythm};
-use crate::engine::{Cluster, Watch};
+use crate::engine::checkpoint::{CheckpointPolicy, CheckpointWriter, Identity, Interrupt};
+use crate::engine::{Cluster, Monitor};
 use crate::kernel::cores;
 use crate::kernel::simd::Simd;
 
@@ -37,7 +37,7 @@ pub struct Checkpoints {
     /// Their folder.
     pub folder: PathBuf,
     /// How often there is one, and whether one is taken up.
-    pub rhythm: Rhythm,
+    pub rhythm: CheckpointPolicy,
     /// Ends the run when it is asked to, at the next moment at which what was found can be kept.
     pub interrupt: Interrupt,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Context<'a> {
     pub(super) settings: &'a Settings,
     /// Who computes, with the memory that the data has left.
     pub(super) cluster: Cluster,
-    pub(super) keeper: Option<Arc<Keeper>>,
+    pub(super) keeper: Option<Arc<CheckpointWriter>>,
 }
 
 impl<'a> Context<'a> {
@@ -77,20 +77,20 @@ impl<'a> Context<'a> {
         let keeper = match &settings.checkpoints {
             None => None,
             Some(Checkpoints { folder, rhythm, interrupt }) => {
-                let folder = settings.cluster.speaks().then_some(&**folder);
+                let folder = settings.cluster.is_leader().then_some(&**folder);
                 let observer = settings.observer.clone();
                 let tell = move |notice| observer.observe(Event::Checkpoint(notice));
                 let run = identity(experiment, dataset);
-                Some(Keeper::new(folder, run, rhythm.clone(), interrupt.clone(), tell)?)
+                Some(CheckpointWriter::new(folder, run, rhythm.clone(), interrupt.clone(), tell)?)
             }
         };
         Ok(Self { experiment, settings, cluster: Cluster { memory, ..settings.cluster }, keeper })
     }
 
     /// Who stands by the next piece of work.
-    pub(super) fn watch<P: ?Sized>(&self, progress: Arc<P>) -> Watch<P> {
+    pub(super) fn watch<P: ?Sized>(&self, progress: Arc<P>) -> Monitor<P> {
         match &self.keeper {
-            None => Watch::new(progress),
+            None => Monitor::new(progress),
             Some(keeper) => keeper.watch(progress),
         }
     }

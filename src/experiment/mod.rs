@@ -48,8 +48,8 @@ use std::time::Instant;
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::{Budget, Dataset, Ids};
 use crate::engine::checkpoint::Space;
-use crate::engine::mesh::{Facts, Mesh};
-use crate::engine::{Cluster, Keeper, worker_times};
+use crate::engine::mesh::{ClusterAgreement, Mesh};
+use crate::engine::{CheckpointWriter, Cluster, worker_times};
 use crate::graph::Order;
 use crate::kernel::buffer::{give_back_blocks, release_unused};
 use crate::matrix::Dense;
@@ -86,7 +86,7 @@ pub struct Outcome {
     /// How the matrices were multiplied by, where details were asked for.
     pub plan: Option<Explanation>,
     /// Has the checkpoints that led here.
-    keeper: Option<Arc<Keeper>>,
+    keeper: Option<Arc<CheckpointWriter>>,
 }
 
 /// What was computed.
@@ -172,7 +172,7 @@ impl Experiment {
 /// Has the data compared with that of the other processes, before anything is computed from it.
 fn state_data(cluster: &Cluster, dataset: &Dataset) {
     let Some(mesh) = cluster.mesh else { return };
-    let mut facts = Facts::default();
+    let mut facts = ClusterAgreement::default();
     facts.add("the number of nodes", dataset.graph.nodes());
     facts.add("the number of edges", dataset.graph.len());
     facts.add("the checksum of the data", format_args!("{:08x}", dataset.checksum()));
@@ -239,7 +239,7 @@ impl Context<'_> {
         if let Some(mesh) = self.cluster.mesh {
             mesh.leave();
         }
-        self.settings.details && self.cluster.speaks()
+        self.settings.details && self.cluster.is_leader()
     }
 
     fn metrics(

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::adam::Adam;
 use super::kernel::{Kernel, MOST_SPREAD, PowerTable, Spectrum};
-use crate::engine::checkpoint::{Answer, Journal, State};
-use crate::engine::{Cluster, EngineError, Session, Watch, run};
+use crate::engine::checkpoint::{CheckpointLog, State, StoredResult};
+use crate::engine::{Cluster, EngineError, Monitor, Session, run};
 use crate::kernel::random::{bits, pair, stream};
 use crate::matrix::Dense;
 use crate::model::embedding::Embedding;
@@ -93,7 +93,7 @@ pub fn tune(
     edges: Vec<(u32, u32)>,
     options: &Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Tuned, TuneError> {
     if edges.is_empty() {
         return Err(TuneError::NoEdges);
@@ -104,12 +104,12 @@ pub fn tune(
         let (watch, label) = (watch.clone(), label.clone());
         run(cluster, Vec::new(), move |session| {
             let trainer = Trainer { embedding: &embedding, edges: &edges, options: &options };
-            trainer.train(session, watch.progress(), &mut Journal::new(&watch, label.clone()))
+            trainer.train(session, watch.progress(), &mut CheckpointLog::new(&watch, label.clone()))
         })
     })
 }
 
-impl Answer for Tuned {
+impl StoredResult for Tuned {
     type Numbers = Self;
 
     fn numbers(&self) -> Self {
@@ -125,7 +125,7 @@ impl Answer for Tuned {
     }
 }
 
-impl Default for Watch<Progress> {
+impl Default for Monitor<Progress> {
     fn default() -> Self {
         Self::new(Arc::new(|_| ()))
     }
@@ -152,7 +152,12 @@ struct Trainer<'a> {
 }
 
 impl Trainer<'_> {
-    fn train(&self, session: &mut Session<'_>, progress: &Progress, journal: &mut Journal) -> Result<Tuned, TuneError> {
+    fn train(
+        &self,
+        session: &mut Session<'_>,
+        progress: &Progress,
+        journal: &mut CheckpointLog,
+    ) -> Result<Tuned, TuneError> {
         let singular_values: Vec<f64> = self.embedding.singular_values.iter().map(|&value| f64::from(value)).collect();
         let table = PowerTable::new(&singular_values);
         let per_epoch = self.edges.len().div_ceil(self.options.batch);

@@ -12,7 +12,7 @@ pub(super) use patch::Change;
 use super::build::{Built, Entries, Pairs, build};
 use super::slot::Slot;
 use super::{Duplicates, GraphError, Tiling, parallel};
-use crate::kernel::Cell;
+use crate::kernel::{Cell, Tile};
 
 /// Columns of a strip; the last may have fewer. The strip's rows of a panel block of 64 columns take 8 MiB, which a shared cache keeps while a group
 /// of tiles goes over them.
@@ -166,7 +166,16 @@ impl Sparse {
     /// If the tile is stored elsewhere and damaged there; [`Sparse::ready`] says so beforehand.
     #[inline]
     pub fn cell(&self, tile: usize, strip: usize) -> Cell<'_> {
-        self.tiles[tile].tile().cell(strip)
+        self.tile(tile).cell(strip)
+    }
+
+    /// A tile.
+    ///
+    /// # Panics
+    /// As for [`Sparse::cell`].
+    #[inline]
+    pub fn tile(&self, tile: usize) -> &Tile {
+        self.tiles[tile].tile()
     }
 
     /// Bytes that its arrays take, those of the transpose not counted; of an outline, what they would take if entries fell

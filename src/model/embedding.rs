@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Cluster, EngineError, Watch};
+use crate::engine::{Cluster, EngineError, Monitor};
 use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::{near_in_proportion, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
@@ -178,7 +178,7 @@ pub fn embed(
     graph: &Graph,
     options: &Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Embedding, ModelError> {
     if graph.nodes() == 0 {
         return Err(ModelError::EmptyGraph);
@@ -192,7 +192,7 @@ pub(super) fn embed_from_afar(
     graph: &Graph,
     options: &Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Embedding, ModelError> {
     let is_directed = !graph.adjacency.is_symmetric();
     let short = short_walks(&options.walks.coefficients(), is_directed, options.svd.tolerance);
@@ -205,7 +205,7 @@ fn embed_with(
     options: &Options,
     short: Option<&[f64]>,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Embedding, ModelError> {
     let parts = Parts::new(graph, options)?;
     let near = parts.near(graph, options)?;
@@ -225,7 +225,7 @@ pub fn embed_matrix(
     matrix: &Matrix,
     options: &svd::Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Embedding, ModelError> {
     embed_beside(matrix, &Beside::default(), options, cluster, watch)
 }
@@ -236,7 +236,7 @@ fn embed_beside(
     beside: &Beside,
     options: &svd::Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Embedding, ModelError> {
     let svd = svd::decompose_beside(matrix, beside, options, cluster, watch)?;
     if let Some(&largest) = svd.singular_values.first().filter(|largest| **largest > f64::from(f32::MAX)) {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::dataset::Dataset;
-use crate::engine::{Cluster, EngineError, Watch, product};
+use crate::engine::{Cluster, EngineError, Monitor, product};
 use crate::graph::{GraphError, Sparse};
 use crate::matrix::{Dense, Kind, Matrix, MatrixError, Shape};
 use crate::plan::Side;
@@ -101,7 +101,7 @@ pub fn reduce(
     features: &Matrix,
     options: &svd::Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Reduced, FeatureError> {
     let mean = column_means(features, cluster)?;
     let centred = centred(features, &mean)?;

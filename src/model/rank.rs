@@ -6,7 +6,7 @@
 
 use super::embedding::{ModelError, Options, embed};
 use crate::dataset::{EdgeList, Held, Holdout, LinkSplit, hold_out_against};
-use crate::engine::{Cluster, Watch};
+use crate::engine::{Cluster, Monitor};
 use crate::evaluate::{EvaluateError, roc_auc};
 use crate::graph::{Graph, GraphError, Import};
 use crate::kernel::random::{bits, stream};
@@ -76,7 +76,7 @@ pub fn choose_rank(
     search: &RankSearch,
     options: &Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<RankChoice, RankError> {
     let mut candidates: Vec<usize> =
         search.candidates.iter().copied().filter(|&rank| rank > 0 && rank <= edges.nodes).collect();
@@ -138,7 +138,7 @@ mod tests {
 
     fn search(edges: &EdgeList, candidates: &[usize]) -> Result<RankChoice, RankError> {
         let search = RankSearch { candidates: candidates.to_vec(), kept: 0.5, ..RankSearch::default() };
-        choose_rank(edges, Import::default(), &search, &options(), Cluster::threads(2), Watch::default())
+        choose_rank(edges, Import::default(), &search, &options(), Cluster::threads(2), Monitor::default())
     }
 
     /// Eight cliques have eight strong directions: two triplets cannot tell them apart.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::program::{Action, Diagonal, Epilogue, Piece, Program, Side, SparseRole, Step, Term, Value};
+use super::program::{Action, Diagonal, Epilogue, Program, RowRange, Side, SparseRole, Step, Term, Value};
 use crate::graph::Sparse;
 use crate::matrix::{Kind, Matrix, Shape};
 
@@ -51,7 +51,7 @@ enum Made {
     /// The column sums of a value.
     ColumnSums(Value),
     /// Rows of a value.
-    Slice(Piece),
+    Slice(RowRange),
 }
 
 /// A product is known by its matrix, the side, and what it is multiplied with.
@@ -259,7 +259,7 @@ impl Compiler {
         let mut products = Vec::with_capacity(parts.len());
         for part in parts {
             let rows = side.shape_of(part).columns;
-            let piece = Piece { value, first_row, rows };
+            let piece = RowRange { value, first_row, rows };
             let slice = self.make(Made::Slice(piece), Vec::new(), rows, || Action::Arrange { pieces: vec![piece] });
             products.push((part.clone(), slice));
             first_row += rows;
@@ -308,7 +308,7 @@ impl Compiler {
             let part_rows = side.shape_of(part).rows;
             let product = self.product(part, side, x);
             let value = self.panel(&product, part_rows);
-            pieces.push(Piece { value, first_row: 0, rows: part_rows });
+            pieces.push(RowRange { value, first_row: 0, rows: part_rows });
         }
         vec![Term::plain(self.push(rows, Action::Arrange { pieces }))]
     }

@@ -66,7 +66,7 @@ impl Program {
         for step in &self.steps {
             let width = match &step.action {
                 Action::Stored { source, .. } => source.columns(step.rows),
-                Action::Beside { values } => values.iter().map(|value| widths[value.0]).sum(),
+                Action::HStack { values } => values.iter().map(|value| widths[value.0]).sum(),
                 action => action.inputs().first().map_or(columns, |value| widths[value.0]),
             };
             widths.push(width);
@@ -86,7 +86,7 @@ impl Program {
             Action::ColumnSums { input } => (self.rows(*input) as u64 * columns, 0),
             Action::Combine { terms, .. } => (2 * terms.len() as u64 * rows * columns, 0),
             Action::Stored { source, .. } => (0, source.bytes()),
-            Action::Spread { .. } | Action::RankOne { .. } | Action::Arrange { .. } | Action::Beside { .. } => (0, 0),
+            Action::Spread { .. } | Action::RankOne { .. } | Action::Arrange { .. } | Action::HStack { .. } => (0, 0),
         };
         let epilogue_flops = step.action.epilogue().map_or(0, |epilogue| {
             let is_scaled = epilogue.alpha != 1.0 || epilogue.left.is_some();

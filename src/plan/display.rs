@@ -34,7 +34,7 @@ impl Action {
             Action::Arrange { pieces } if pieces.len() == 1 => "slice",
             Action::Arrange { .. } => "stack",
             Action::Stored { .. } => "load",
-            Action::Beside { .. } => "beside",
+            Action::HStack { .. } => "beside",
         }
     }
 
@@ -67,13 +67,13 @@ impl Action {
                 text.write_str(&terms.join(" + "))
             }
             Action::Arrange { pieces } => {
-                let piece = |piece: &super::program::Piece| {
+                let piece = |piece: &super::program::RowRange| {
                     format!("{}[{}..{}]", spell(piece.value), piece.first_row, piece.first_row + piece.rows)
                 };
                 text.write_str(&pieces.iter().map(piece).collect::<Vec<_>>().join("; "))
             }
             Action::Stored { name, .. } => text.write_str(name),
-            Action::Beside { values } => {
+            Action::HStack { values } => {
                 let values: Vec<String> = values.iter().map(|value| spell(*value)).collect();
                 write!(text, "[{}]", values.join(", "))
             }

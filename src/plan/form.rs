@@ -6,7 +6,7 @@
 
 use super::compile::{Compiler, Scaled, Sum, add, scale};
 use super::fuse::fuse;
-use super::program::{Action, Piece, Program, Side, Source, SparseRole, Term, Value};
+use super::program::{Action, Program, RowRange, Side, Source, SparseRole, Term, Value};
 use crate::graph::Sparse;
 use crate::matrix::{Kind, Matrix};
 
@@ -70,12 +70,12 @@ impl Compiler {
             }
             Kind::Beside(parts) => {
                 let values = parts.iter().map(|part| self.formed_panel(part)).collect();
-                vec![Term::plain(self.push(rows, Action::Beside { values }))]
+                vec![Term::plain(self.push(rows, Action::HStack { values }))]
             }
             Kind::Stacked(parts) => {
                 let pieces = parts.iter().map(|part| {
                     let value = self.formed_panel(part);
-                    Piece { value, first_row: 0, rows: part.shape().rows }
+                    RowRange { value, first_row: 0, rows: part.shape().rows }
                 });
                 let pieces = pieces.collect();
                 vec![Term::plain(self.push(rows, Action::Arrange { pieces }))]

@@ -38,7 +38,7 @@ pub use draw::Drawing;
 pub use effort::Effort;
 pub use expression::Rewritten;
 pub use layout::{Layout, Layouts};
-pub use program::{Action, Diagonal, Epilogue, Piece, Program, Side, Source, SparseRole, Step, Term, Value};
+pub use program::{Action, Diagonal, Epilogue, Program, RowRange, Side, Source, SparseRole, Step, Term, Value};
 
 #[cfg(test)]
 mod tests {

@@ -155,7 +155,7 @@ pub enum SparseRole {
 
 /// Consecutive rows of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Piece {
+pub struct RowRange {
     /// The panel.
     pub value: Value,
     /// The first of them.
@@ -249,7 +249,7 @@ pub enum Action {
     /// Pieces of other values, one below the other.
     Arrange {
         /// From the top down.
-        pieces: Vec<Piece>,
+        pieces: Vec<RowRange>,
     },
     /// The entries of a stored matrix, as a panel.
     Stored {
@@ -259,7 +259,7 @@ pub enum Action {
         source: Source,
     },
     /// Other values, side by side.
-    Beside {
+    HStack {
         /// From the left.
         values: Vec<Value>,
     },
@@ -310,7 +310,7 @@ impl Action {
             Action::Combine { terms, .. } => terms.iter().map(|term| term.value).collect(),
             Action::Arrange { pieces } => pieces.iter().map(|piece| piece.value).collect(),
             Action::Stored { .. } => Vec::new(),
-            Action::Beside { values } => values.clone(),
+            Action::HStack { values } => values.clone(),
         };
         let add = self.epilogue().and_then(|epilogue| epilogue.add.as_ref()).map(|add| add.value);
         values.into_iter().chain(add)
@@ -400,7 +400,7 @@ impl Action {
             }
             Action::Arrange { pieces } => pieces.iter_mut().for_each(|piece| piece.value = new_name(piece.value)),
             Action::Stored { .. } => {}
-            Action::Beside { values } => values.iter_mut().for_each(|value| *value = new_name(*value)),
+            Action::HStack { values } => values.iter_mut().for_each(|value| *value = new_name(*value)),
         }
         if let Some(add) = self.epilogue_mut().and_then(|epilogue| epilogue.add.as_mut()) {
             add.value = new_name(add.value);

@@ -16,8 +16,8 @@ use super::scale::{MOST_SCALES, another_exponent, power_of_two};
 use super::subspace::{Projection, iterate, rotate};
 use super::warm::refine;
 use super::wide::multiply_wide;
-use crate::engine::checkpoint::{Answer, Journal};
-use crate::engine::{Cluster, Session, Shard, Watch, run};
+use crate::engine::checkpoint::{CheckpointLog, StoredResult};
+use crate::engine::{Cluster, Monitor, Session, Shard, run};
 use crate::kernel::random;
 use crate::matrix::{Dense, Matrix};
 
@@ -81,7 +81,7 @@ impl Triplets {
     }
 }
 
-impl Default for Watch<Progress> {
+impl Default for Monitor<Progress> {
     fn default() -> Self {
         Self::new(Arc::new(|_, _, _| ()))
     }
@@ -89,7 +89,7 @@ impl Default for Watch<Progress> {
 
 /// Finds the largest singular triplets of `matrix`.
 pub fn decompose(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Svd, SvdError> {
-    decompose_watched(matrix, options, cluster, Watch::default())
+    decompose_watched(matrix, options, cluster, Monitor::default())
 }
 
 /// The same, with somebody who is told of every iteration, and may keep what is found.
@@ -97,7 +97,7 @@ pub fn decompose_watched(
     matrix: &Matrix,
     options: &Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Svd, SvdError> {
     decompose_beside(matrix, &Beside::default(), options, cluster, watch)
 }
@@ -109,7 +109,7 @@ pub fn decompose_beside(
     beside: &Beside,
     options: &Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Svd, SvdError> {
     let label = format!("svd {} {}", matrix.shape(), options.label());
     watch.once(&label, cluster, || {
@@ -154,7 +154,7 @@ fn decompose_scaled(
     beside: &Beside,
     options: &Options,
     cluster: Cluster,
-    watch: &Watch<Progress>,
+    watch: &Monitor<Progress>,
     exponent: Option<i32>,
 ) -> Result<Result<Svd, i32>, SvdError> {
     let mut prepared = Prepared::with_parts_formed(matrix, beside, options, cluster)?;
@@ -192,7 +192,7 @@ pub struct SvdNumbers {
     energy: Option<f64>,
 }
 
-impl Answer for Svd {
+impl StoredResult for Svd {
     type Numbers = SvdNumbers;
 
     fn numbers(&self) -> SvdNumbers {
@@ -232,7 +232,7 @@ impl Answer for Svd {
 pub fn decompose_on(
     session: &mut Session<'_>,
     prepared: &Prepared,
-    watch: &Watch<Progress>,
+    watch: &Monitor<Progress>,
 ) -> Result<Triplets, SvdError> {
     let spectrum = prepared.spectrum(session, watch.progress())?;
     if let Some(spectrum) = spectrum.filter(|spectrum| prepared.trusts(&spectrum.certificate)) {
@@ -249,7 +249,7 @@ pub fn decompose_on(
 pub(super) fn iterate_on(
     session: &mut Session<'_>,
     prepared: &Prepared,
-    watch: &Watch<Progress>,
+    watch: &Monitor<Progress>,
 ) -> Result<Triplets, SvdError> {
     let (mut triplets, mut is_misled) = iterate_with(session, prepared, watch)?;
     let mut more = prepared.with_more_care();
@@ -269,7 +269,7 @@ pub(super) fn iterate_on(
 fn iterate_with(
     session: &mut Session<'_>,
     prepared: &Prepared,
-    watch: &Watch<Progress>,
+    watch: &Monitor<Progress>,
 ) -> Result<(Triplets, bool), SvdError> {
     let (options, is_turned) = (&prepared.options, prepared.is_turned());
     let start = options.start.as_deref();
@@ -278,7 +278,7 @@ fn iterate_with(
         (true, Some(_)) => refine,
         (true, None) => grow,
     };
-    let mut journal = Journal::new(watch, prepared.label());
+    let mut journal = CheckpointLog::new(watch, prepared.label());
     let mut projection = find(session, prepared, start, watch.progress(), &mut journal)?;
     let (certified, is_misled) = match projection.left.is_empty() {
         true => complete(session, prepared, projection)?,

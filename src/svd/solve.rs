@@ -5,7 +5,7 @@ use super::gram::Spectrum;
 use super::options::SvdError;
 use super::prepared::Prepared;
 use super::run::{Progress, iterate_on};
-use crate::engine::{Session, Shard, Watch};
+use crate::engine::{Monitor, Session, Shard};
 use crate::kernel::random;
 
 /// The least-norm solution of `M·W ≈ T`, and how far to trust it.
@@ -38,7 +38,7 @@ pub fn solve_on(
     prepared: &Prepared,
     targets: &Shard,
     cut: f64,
-    watch: &Watch<Progress>,
+    watch: &Monitor<Progress>,
 ) -> Result<Solution, SvdError> {
     let Some(spectrum) = prepared.spectrum(session, watch.progress())? else {
         return by_iteration(session, prepared, targets, cut, watch);
@@ -62,7 +62,7 @@ fn by_iteration(
     prepared: &Prepared,
     targets: &Shard,
     cut: f64,
-    watch: &Watch<Progress>,
+    watch: &Monitor<Progress>,
 ) -> Result<Solution, SvdError> {
     let triplets = iterate_on(session, prepared, watch)?;
     let kept = count_above(&triplets.singular_values, cut);

@@ -9,7 +9,7 @@ use super::orthonormal::{Basis, Care, orthonormalize};
 use super::prepared::Prepared;
 use super::run::Progress;
 use super::scale::check_range;
-use crate::engine::checkpoint::{Journal, State};
+use crate::engine::checkpoint::{CheckpointLog, State};
 use crate::engine::{EngineError, Session, Shard};
 use crate::kernel::factor::FactorError;
 use crate::kernel::random;
@@ -79,7 +79,7 @@ pub(super) fn iterate(
     prepared: &Prepared,
     start: Option<&Dense>,
     progress: &Progress,
-    journal: &mut Journal,
+    journal: &mut CheckpointLog,
 ) -> Result<Projection, SvdError> {
     let (matrix, options) = (prepared.tall(), &prepared.options);
     let how = options.orthonormalize;

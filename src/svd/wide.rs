@@ -39,7 +39,7 @@ fn multiply_in_parts(
         let part = session.columns(panel, first..columns.min(first + at_a_time))?;
         images.push(session.multiply(program, &part)?);
     }
-    Ok(session.beside(&images.iter().collect::<Vec<_>>())?)
+    Ok(session.hstack(&images.iter().collect::<Vec<_>>())?)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isvd_dist::engine::mesh::{Facts, Mesh, MeshError, Secret, Settings};
+use isvd_dist::engine::mesh::{ClusterAgreement, Mesh, MeshError, Secret, Settings};
 
 use crate::support::folder;
 use crate::world::{LONG, Process, free_addresses, member};
@@ -65,7 +65,7 @@ fn another_version_is_refused() {
         connect_timeout: Duration::from_secs(30),
         peer_timeout: Duration::from_secs(30),
     };
-    let mut facts = Facts::default();
+    let mut facts = ClusterAgreement::default();
     facts.add("the version", "0.0.0");
     let refused = Mesh::join(settings, &facts, |error| unreachable!("{error}")).unwrap_err();
     assert!(matches!(&refused, MeshError::Differs { what, .. } if what == "the version"), "{refused}");

@@ -4,7 +4,7 @@ use std::env;
 use std::process::{Command, exit};
 use std::time::Duration;
 
-use isvd_dist::engine::mesh::{Facts, Mesh, Secret, Settings};
+use isvd_dist::engine::mesh::{ClusterAgreement, Mesh, Secret, Settings};
 use isvd_dist::engine::{Cluster, EngineError, run};
 
 use crate::world::{Process, free_addresses};
@@ -51,7 +51,7 @@ fn one_of_two() {
         eprintln!("error: {error}");
         exit(4)
     };
-    let mesh = Mesh::join(settings, &Facts::default(), told).unwrap();
+    let mesh = Mesh::join(settings, &ClusterAgreement::default(), told).unwrap();
     let cluster = Cluster { mesh: Some(mesh), ..Cluster::threads(2) };
     let outcome = run(cluster, Vec::new(), |session| {
         for round in 0.. {

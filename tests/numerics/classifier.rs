@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use isvd_dist::config::Experiment;
 use isvd_dist::dataset::{Dataset, EdgeList, SparseFeatures, UNLABELLED};
-use isvd_dist::engine::{Cluster, EngineError, Watch, run};
+use isvd_dist::engine::{Cluster, EngineError, Monitor, run};
 use isvd_dist::finetune::network::{self, Network, NetworkShape, Problem};
 use isvd_dist::graph::{Graph, Import, SelfLoops};
 use isvd_dist::matrix::{Dense, Mask, Matrix};
@@ -228,7 +228,7 @@ fn fit_nodes(
     cluster: Cluster,
 ) -> Result<Fitted, ClassifierError> {
     let examples = Examples::new(design, labels, learn, CLASSES, options, cluster)?;
-    fit(&examples, options, cluster, Watch::default())
+    fit(&examples, options, cluster, Monitor::default())
 }
 
 /// The same bits on every cluster.
@@ -435,7 +435,7 @@ fn weights_of_a_network() {
 
 /// The same bits on every cluster.
 fn reduced(features: &Matrix, options: &svd::Options) -> Reduced {
-    let on = |cluster| features::reduce(features, options, cluster, Watch::default()).unwrap();
+    let on = |cluster| features::reduce(features, options, cluster, Monitor::default()).unwrap();
     let first = on(CLUSTERS[0]);
     assert!(CLUSTERS[1..].iter().all(|cluster| on(*cluster) == first), "other bits");
     first
@@ -564,7 +564,7 @@ fn features_that_cannot_be_reduced() {
         let options = svd::Options { method, ..svd::Options::of_rank(3) };
         for features in [&same, &Matrix::ones(nodes, 4), &Matrix::zero(nodes, 4)] {
             for cluster in CLUSTERS {
-                let error = features::reduce(features, &options, cluster, Watch::default());
+                let error = features::reduce(features, &options, cluster, Monitor::default());
                 let error = error.map(|reduced| reduced.relative_residuals);
                 assert!(matches!(error, Err(FeatureError::Constant)), "{features} by {method:?}: {error:?}");
             }

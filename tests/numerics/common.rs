@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use faer::Mat;
-use isvd_dist::engine::{Cluster, Transport, Watch, run};
+use isvd_dist::engine::{Cluster, Monitor, Transport, run};
 use isvd_dist::graph::Sparse;
 use isvd_dist::matrix::{Dense, Kind, Matrix};
 use isvd_dist::svd::{self, Beside, Prepared, Svd, SvdError, decompose_on};
@@ -369,7 +369,7 @@ pub fn within_a_minute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
 pub fn assert_shards_of(matrix: &Matrix, options: &svd::Options, cluster: Cluster, whole: Svd) {
     let prepared = Prepared::with_parts_formed(matrix, &Beside::default(), options, cluster).unwrap();
     let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {
-        let triplets = decompose_on(session, &prepared, &Watch::default())?;
+        let triplets = decompose_on(session, &prepared, &Monitor::default())?;
         for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {
             for (place, row) in shard.rows().enumerate() {
                 assert_eq!(shard.panel().row(place), dense.row(row));

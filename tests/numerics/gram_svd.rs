@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use isvd_dist::engine::{Cluster, Watch};
+use isvd_dist::engine::{Cluster, Monitor};
 use isvd_dist::matrix::{Dense, Mask, Matrix};
 use isvd_dist::svd::{Method, Options, Prepared, Svd, SvdError, decompose, decompose_watched};
 
@@ -271,7 +271,7 @@ fn shards_are_the_rows_of_the_whole() {
             let count = Arc::new(move |_, _, _| {
                 counter.fetch_add(1, Ordering::Relaxed);
             });
-            let whole = decompose_watched(&matrix, &options, cluster, Watch::new(count)).unwrap();
+            let whole = decompose_watched(&matrix, &options, cluster, Monitor::new(count)).unwrap();
             assert_eq!(calls.load(Ordering::Relaxed), 1);
             assert_shards_of(&matrix, &options, cluster, whole);
         }

@@ -15,5 +15,6 @@ mod products;
 mod rank_rules;
 mod robust;
 mod solve;
+mod spmm;
 mod svd;
 mod text_matrix;

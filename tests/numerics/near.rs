@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use isvd_dist::dataset::{EdgeList, Rmat};
-use isvd_dist::engine::{Cluster, Watch, product};
+use isvd_dist::engine::{Cluster, Monitor, product};
 use isvd_dist::graph::{Duplicates, Graph, Import};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::embedding::{self, Normalize, Walks};
@@ -36,7 +36,7 @@ fn found(matrix: &Matrix, near: Option<&Near>, options: &svd::Options) -> Svd {
 fn found_beside(matrix: &Matrix, beside: &Beside, options: &svd::Options) -> Svd {
     let on = |cluster| {
         let (matrix, beside, options) = (matrix.clone(), beside.clone(), options.clone());
-        within_a_minute(move || svd::decompose_beside(&matrix, &beside, &options, cluster, Watch::default()).unwrap())
+        within_a_minute(move || svd::decompose_beside(&matrix, &beside, &options, cluster, Monitor::default()).unwrap())
     };
     let first = on(CLUSTERS[0]);
     for cluster in &CLUSTERS[1..] {

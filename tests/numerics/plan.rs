@@ -69,7 +69,7 @@ fn run(action: &Action, rows: usize, values: &[Table]) -> Table {
             table
         }
         Action::Stored { source: Source::Identity, .. } => Table::new(rows, rows, |i, j| f64::from(u8::from(i == j))),
-        Action::Beside { values } => {
+        Action::HStack { values } => {
             let columns = values.iter().map(|part| value(part).columns).sum();
             let data = (0..rows).flat_map(|row| values.iter().flat_map(move |part| row_of(value(part), row)));
             Table { rows, columns, data: data.collect() }

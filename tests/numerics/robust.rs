@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use isvd_dist::dataset::EdgeList;
-use isvd_dist::engine::{Cluster, EngineError, Transport, Watch, run};
+use isvd_dist::engine::{Cluster, EngineError, Monitor, Transport, run};
 use isvd_dist::graph::{Graph, Import, Sparse};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::embedding::{self, Embedding, ModelError, Normalize, Walks};
@@ -26,7 +26,7 @@ fn embed(edges: EdgeList, rank: usize, workers: usize) -> Result<Embedding, Mode
         svd: Options::of_rank(rank),
     };
     let graph = Graph::from_edges(&edges, Import::default()).unwrap();
-    within_a_minute(move || embedding::embed(&graph, &options, Cluster::threads(workers), Watch::default()))
+    within_a_minute(move || embedding::embed(&graph, &options, Cluster::threads(workers), Monitor::default()))
 }
 
 fn undirected(nodes: usize, edges: &[(u32, u32)]) -> EdgeList {

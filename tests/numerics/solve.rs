@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use isvd_dist::engine::{Cluster, Watch, run};
+use isvd_dist::engine::{Cluster, Monitor, run};
 use isvd_dist::matrix::{Dense, Mask, Matrix};
 use isvd_dist::svd::{Method, Options, Prepared, SvdError, solve_on};
 
@@ -25,7 +25,7 @@ fn solve_in(cluster: Cluster, matrix: &Matrix, targets: &Arc<Dense>, options: &O
     let targets = targets.clone();
     let solved: Result<Solved, SvdError> = run(cluster, prepared.programs(), move |session| {
         let panel = session.panel_from(&targets, targets.columns(), 0, 0)?;
-        let solution = solve_on(session, &prepared, &panel, cut, &Watch::default())?;
+        let solution = solve_on(session, &prepared, &panel, cut, &Monitor::default())?;
         Ok(Solved {
             weights: session.collect(&solution.weights)?.unwrap_or_default(),
             singular_values: solution.singular_values,

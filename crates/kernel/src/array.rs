@@ -1,4 +1,4 @@
-//! Arrays that are owned, or that lie in a file which is mapped into memory and are used there.
+//! Read-only arrays: owned, or part of a memory-mapped file.
 
 use std::fmt;
 use std::fs::File;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use memmap2::Mmap;
 
-/// The bytes of a file, mapped into memory: pages are read when they are first looked at, and given back when memory is
-/// short.
+/// A memory-mapped file: pages are read on first use, and dropped when memory is short.
 #[derive(Debug)]
 pub struct Mapped(Mmap);
 
 impl Mapped {
     /// Maps a file as long as it is now. It must not change while it is mapped.
     pub fn new(file: &File) -> io::Result<Self> {
-        // SAFETY: the bytes are only read, and every bit pattern of the types that they are read as is a value. What maps
-        // cannot exclude is another program that writes to the file meanwhile. Files of a store never change: a store is
-        // written under another name and then renamed, and what was there before keeps its pages until it is unmapped.
+        // SAFETY: the bytes are only read, and every bit pattern of the types that they are read as
+        // is a value. What maps cannot exclude is another program that writes to the file
+        // meanwhile. Files of a store never change: a store is written under another name and then
+        // renamed, and what was there before keeps its pages until it is unmapped.
         Ok(Self(unsafe { Mmap::map(file)? }))
     }
 }
@@ -32,7 +32,7 @@ impl Deref for Mapped {
     }
 }
 
-/// An array that is read and not written: a vector, or a part of a mapped file.
+/// A read-only array: a vector, or part of a mapped file.
 ///
 /// ```
 /// use isvd_kernel::Array;
@@ -49,14 +49,14 @@ enum Kind<T> {
 }
 
 impl<T: Pod> Array<T> {
-    /// A part of a mapped file; `None` if the file does not reach so far, or the part is no whole number of entries or does
-    /// not start where such an entry can.
+    /// A part of a mapped file; `None` if it is out of bounds, misaligned, or no whole number of
+    /// entries.
     pub fn mapped(file: &Arc<Mapped>, bytes: Range<usize>) -> Option<Self> {
         bytemuck::try_cast_slice::<u8, T>(file.get(bytes.clone())?).ok()?;
         Some(Self(Kind::Mapped { file: Arc::clone(file), bytes }))
     }
 
-    /// The entries, to be changed: those of a file are copied.
+    /// The entries as a vector; those of a file are copied.
     pub fn into_vec(self) -> Vec<T> {
         match self.0 {
             Kind::Owned(entries) => entries,

@@ -1,34 +1,36 @@
-//! One eigenvalue of a symmetric matrix whose entries lie near its diagonal, in f64.
+//! One eigenpair of a symmetric banded matrix, in f64.
 //!
-//! To eliminate such a matrix takes a few operations for each entry that it has, and the signs of the pivots tell how many eigenvalues
-//! are above a number. So any one of them is found without the others, in a small part of the time that all take. Only operations that
-//! round alike on every machine are used.
+//! Elimination of a banded matrix takes a few operations for each stored entry, and by Sylvester's
+//! law of inertia the signs of the pivots count the eigenvalues above a shift. So one eigenvalue is
+//! found by bisection, and its vector by inverse iteration, in a small part of the time of the full
+//! decomposition. All operations round alike on every machine.
 
 use super::largest::{scale, start};
 use super::simd::faster;
 use super::small::dot;
 
-/// Eigenvalues below this part of the largest are not looked for.
+/// Eigenvalues below this fraction of the largest are not computed.
 const LEAST: f64 = 1e-9;
-/// Eliminations that leave nothing to tell apart.
+/// Bisections until an interval is as narrow as rounding.
 const ELIMINATIONS: usize = 80;
-/// How narrow an interval is at first where a vector is solved for, as a part of its ends, and what is left of it where that failed.
+/// Relative width of an interval at which inverse iteration starts, and its reduction after a
+/// failure.
 const NARROW: (f64, f64) = (0.02, 0.125);
-/// Times that a vector is solved for before its own value is solved with.
+/// Steps of inverse iteration before the Rayleigh quotient becomes the shift.
 const SOLUTIONS: usize = 2;
-/// What Av − λv may be, relative to λ.
+/// Largest accepted ‖Av − λv‖/λ.
 const RESIDUAL: f64 = 1e-4;
 
-/// A symmetric matrix with entries near its diagonal alone.
+/// A symmetric banded matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Banded {
     order: usize,
-    /// Column after column: the entry on the diagonal, and so many below it, those beyond the last row included.
+    /// Column by column: the diagonal entry and those below it, padded beyond the last row.
     columns: Vec<f64>,
     span: usize,
 }
 
-/// An eigenvalue, and its vector of length 1.
+/// An eigenvalue, and its unit vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Eigenpair {
     /// The eigenvalue.
@@ -46,7 +48,7 @@ impl Banded {
         Self { order, columns: (0..order * span).map(|number| entry(place(number))).collect(), span }
     }
 
-    /// The eigenvalue with so many above it, if it is positive and can be told.
+    /// The eigenpair with this many eigenvalues above it, if it is positive and separated.
     pub fn eigenpair(&self, above: usize) -> Option<Eigenpair> {
         let mut found = None;
         find(self, above, &mut found);
@@ -57,7 +59,7 @@ impl Banded {
         }
     }
 
-    /// The largest absolute row sum: no eigenvalue is larger.
+    /// The ∞-norm, a bound of all eigenvalues.
     fn norm(&self) -> f64 {
         let mut sums = vec![0.0; self.order + self.span];
         for (row, column) in self.columns.chunks_exact(self.span).enumerate() {
@@ -84,20 +86,20 @@ impl Banded {
     }
 }
 
-/// Halves an interval until there is one eigenvalue in it, and solves for its vector.
+/// Bisects until one eigenvalue is in the interval, then solves for its vector.
 #[inline(always)]
 fn search(matrix: &Banded, above: usize, found: &mut Option<Eigenpair>) {
     let norm = matrix.norm();
     let mut solver = Solver::new(matrix);
     let (mut low, mut high) = (LEAST * norm, norm);
-    // How many are above either end.
+    // Eigenvalues above either end.
     let (mut of_low, mut of_high) = (solver.eliminate(low), 0);
     if of_low <= above || !norm.is_finite() {
         return;
     }
     let mut narrow = NARROW.0;
     for _ in 0..ELIMINATIONS {
-        // They lie far apart at first.
+        // The ends differ by orders of magnitude at first.
         let middle = (low * high).sqrt();
         let count = solver.eliminate(middle);
         if count > above {
@@ -119,7 +121,7 @@ fn search(matrix: &Banded, above: usize, found: &mut Option<Eigenpair>) {
 /// A − λ = L·D·Lᵀ.
 struct Solver<'a> {
     matrix: &'a Banded,
-    /// D, and below it the entries of L times those of D.
+    /// D on the diagonal, and L·D below it.
     columns: Vec<f64>,
 }
 
@@ -128,7 +130,7 @@ impl<'a> Solver<'a> {
         Self { matrix, columns: matrix.columns.clone() }
     }
 
-    /// Eliminates A − `shift`, and tells how many eigenvalues of A are above it: as many as pivots are positive.
+    /// Factors A − `shift`, and counts the positive pivots: the eigenvalues of A above it.
     #[inline(always)]
     fn eliminate(&mut self, shift: f64) -> usize {
         let span = self.matrix.span;
@@ -138,7 +140,7 @@ impl<'a> Solver<'a> {
         let mut rest = &mut self.columns[..];
         while let Some((column, others)) = rest.split_at_mut_checked(span) {
             let pivot = column[0] - shift;
-            // What is next to nothing counts as negative.
+            // Tiny pivots count as negative.
             let pivot = if pivot.abs() < least { -least } else { pivot };
             column[0] = pivot;
             positive += usize::from(pivot > 0.0);
@@ -154,7 +156,7 @@ impl<'a> Solver<'a> {
         positive
     }
 
-    /// Solves with what was eliminated last.
+    /// Solves with the last factors.
     #[inline(always)]
     fn solve(&self, vector: &mut [f64]) {
         let span = self.matrix.span;
@@ -170,7 +172,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// The eigenvalue in an interval, and its vector; `None` if another one was found.
+    /// The eigenpair in an interval; `None` if the iteration converged to another one.
     #[inline(always)]
     fn solution(&mut self, low: f64, high: f64) -> Option<Eigenpair> {
         let matrix = self.matrix;
@@ -199,7 +201,7 @@ mod tests {
     use crate::random::normal;
     use crate::small::{Eigen, symmetric_eigen};
 
-    /// A banded matrix, and the same row after row.
+    /// A banded matrix, and the same as a dense one.
     fn random(order: usize, width: usize, entry: impl Fn(usize, usize) -> f64) -> (Banded, Vec<f64>) {
         let banded = Banded::new(order, width, &entry);
         let near = |row: usize, column: usize| if row - column <= width { entry(row, column) } else { 0.0 };
@@ -214,7 +216,7 @@ mod tests {
     #[test]
     fn any_eigenvalue_is_found_alone() {
         for (order, width) in [(1, 0), (5, 1), (40, 4), (70, 16), (10, 16)] {
-            // Falling, as the squares of singular values do, with one far above the others.
+            // Descending like squared singular values, with one far above the others.
             let entry = |row: usize, column: usize| {
                 let drawn = f64::from(normal(3, 1, row as u64, column as u32)) / (1.0 + column as f64);
                 if row == column { 6.0 / (1.0 + row as f64) + if row == 0 { 1e4 } else { 0.0 } } else { 0.2 * drawn }

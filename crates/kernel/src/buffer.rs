@@ -10,24 +10,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every buffer starts at a cache line.
 const ALIGNMENT: usize = 64;
-/// Where the allocator lets memory start by itself.
+/// Alignment of the allocator.
 const PLAIN_ALIGNMENT: usize = 16;
-/// From this size on a buffer starts at a huge page and asks for more of them: a product reads the rows of a panel in
-/// random order, and with small pages a good part of its time is address translation.
+/// From this size on buffers use huge pages: a product reads rows of a panel in random order, and
+/// with small pages a good part of its time is address translation.
 const HUGE_PAGE: usize = 2 << 20;
-/// From this size on buffers start at different places of a page. Steps walk through several panels in parallel; if all
-/// started alike, the lines in use at a time would compete for the same few places of the nearest cache.
+/// From this size on buffers start at different offsets within a page. Steps stream through several
+/// panels at once; with equal offsets their lines would compete for the same sets of the L1 cache.
 const STAGGERED: usize = 32 << 10;
-/// From this size on the pages of a buffer that is no piece of a slab are asked for at once: to be interrupted for each of them
-/// takes several times as long as to fill it.
+/// From this size on pages are requested at once, unless they come from a slab: a page fault for
+/// each takes several times as long as filling it.
 const POPULATED: usize = 64 << 10;
-/// Bytes from one start to the next, and how many starts there are: together a page.
+/// Step between offsets, and their number: together a page.
 const SHIFT: usize = 256;
 const SHIFTS: usize = 16;
-/// Counts the buffers that were shifted.
+/// Number of shifted buffers.
 static TURN: AtomicUsize = AtomicUsize::new(0);
 
-/// Aligned f32 storage that grows but never shrinks, to be used again and again.
+/// Aligned f32 storage that grows but never shrinks, for reuse.
 ///
 /// ```
 /// let mut buffer = isvd_kernel::Buffer::zeroed(100);
@@ -39,9 +39,9 @@ pub struct Buffer {
     start: NonNull<f32>,
     len: usize,
     capacity: usize,
-    /// Bytes between the start of the allocation and that of the entries.
+    /// Bytes between the allocation and the first entry.
     shift: usize,
-    /// What it is a piece of, if it has no allocation of its own.
+    /// The slab piece it uses in place of an allocation.
     #[cfg(target_os = "linux")]
     slab: Option<std::sync::Arc<slab::Slab>>,
 }
@@ -72,7 +72,8 @@ impl Buffer {
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
         let turn = if len * size_of::<f32>() < STAGGERED { 0 } else { turn() };
         let shift = SHIFT * turn + memory.align_offset(ALIGNMENT);
-        // SAFETY: the layout has room for the largest shift before the entries, and for what is missing to a cache line.
+        // SAFETY: the layout has room for the largest shift before the entries, and for what is
+        // missing to a cache line.
         let start = unsafe { memory.add(shift) }.cast();
         Buffer::of(start, len, shift)
     }
@@ -88,7 +89,7 @@ impl Buffer {
         }
     }
 
-    /// Makes the buffer `len` entries long. Entries it had before may change, and new ones hold some number or other.
+    /// Sets the length. Entries are arbitrary afterwards.
     pub fn resize(&mut self, len: usize) {
         if len > self.capacity {
             *self = Buffer::zeroed(len);
@@ -96,11 +97,11 @@ impl Buffer {
         self.len = len;
     }
 
-    /// Fills the buffer with zeros past the caches, so that no cache holds any of it.
+    /// Fills the buffer with zeros by non-temporal stores, so that no cache holds any of it.
     ///
-    /// For what other cores have read: a line that is in the cache of another core must be given up there before it can be
-    /// written to, and stores wait for that one after the other, up to tens of nanoseconds each. Stores past the caches do
-    /// not wait: washing a buffer and then writing to it was measured six times as fast as writing to it.
+    /// For buffers that other cores have read: a store to a line in another core's cache waits for
+    /// its invalidation, up to tens of nanoseconds each. Non-temporal stores do not wait: zeroing a
+    /// buffer this way and then writing it was six times as fast as writing it.
     pub fn wash(&mut self) {
         #[cfg(target_arch = "x86_64")]
         {
@@ -108,8 +109,8 @@ impl Buffer {
             const LANES: usize = 4;
             let whole = self.len / LANES * LANES;
             for place in (0..whole).step_by(LANES) {
-                // SAFETY: SSE is part of x86-64. The place and three more are in the buffer, which starts at a cache line,
-                // so every fourth entry is at a multiple of sixteen bytes.
+                // SAFETY: SSE is part of x86-64. The place and three more are in the buffer, which
+                // starts at a cache line, so every fourth entry is at a multiple of sixteen bytes.
                 unsafe { _mm_stream_ps(self.start.as_ptr().add(place), _mm_setzero_ps()) };
             }
             // SAFETY: as above. What is written next comes after.
@@ -118,7 +119,7 @@ impl Buffer {
         }
     }
 
-    /// How long the buffer can be without another allocation.
+    /// Length up to which no allocation is needed.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -126,14 +127,14 @@ impl Buffer {
 
 fn layout(len: usize) -> Layout {
     let bytes = len.checked_mul(size_of::<f32>()).expect("a buffer fits the address space");
-    // What the allocator aligns by itself it need not fill if the system just did.
+    // Memory fresh from the system is zero already.
     let alignment = if bytes >= HUGE_PAGE { HUGE_PAGE } else { PLAIN_ALIGNMENT };
     let bytes = if bytes >= STAGGERED { bytes + SHIFT * SHIFTS } else { bytes } + ALIGNMENT - PLAIN_ALIGNMENT;
     Layout::from_size_align(bytes, alignment).expect("a buffer fits the address space")
 }
 
-/// Asks for huge pages under all the room of a large vector, before it is filled: filling it then takes a fraction of the
-/// page faults. Only an advice; elsewhere than on Linux it does nothing.
+/// Advises the system to use huge pages for a large vector before it is filled, which saves most
+/// page faults. No effect elsewhere than on Linux.
 pub fn advise_huge_pages<T>(vector: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
@@ -142,7 +143,8 @@ pub fn advise_huge_pages<T>(vector: &Vec<T>) {
         let first = start.next_multiple_of(PAGE);
         let whole = (start + bytes).saturating_sub(first) / PAGE * PAGE;
         if whole >= HUGE_PAGE {
-            // SAFETY: the pages lie within memory that the vector owns, and the advice does not change what they hold.
+            // SAFETY: the pages lie within memory that the vector owns, and the advice does not
+            // change what they hold.
             unsafe {
                 libc::madvise(
                     vector.as_ptr().cast_mut().cast::<u8>().add(first - start).cast(),
@@ -156,20 +158,21 @@ pub fn advise_huge_pages<T>(vector: &Vec<T>) {
     let _ = vector;
 }
 
-/// From now on, has the system take large blocks back as soon as they are freed, where that can be asked for. By itself the
-/// allocator keeps what it expects to be asked for again, in pieces that others do not fit: a seventh of the memory of a graph of
-/// 65,536 nodes. Some of what is smaller stays, as it does by itself: to get its pages anew takes a tenth of the time of a
-/// small graph.
+/// Makes the allocator return large freed blocks to the system at once, where that can be set. Its
+/// default keeps them for reuse, in pieces that others do not fit: a seventh of the memory of a
+/// graph of 65,536 nodes. Smaller blocks stay, since new pages for them take a tenth of the time of
+/// a small graph.
 pub fn give_back_large_blocks() {
     give_back(1 << 20, 8 << 20);
 }
 
-/// The same of blocks that are no longer large beside the rest of the memory, which is a hundredth of it for a graph of 65,536 nodes.
+/// The same for blocks that are small beside all memory: a hundredth of it for a graph of 65,536
+/// nodes.
 pub fn give_back_blocks() {
     give_back(128 << 10, 128 << 10);
 }
 
-/// Has the system take back blocks from this size on, and of freed smaller ones what is more than this at the end of a heap.
+/// Sets the allocator's mmap and trim thresholds.
 fn give_back(large: i32, kept: i32) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it changes where blocks come from that are asked for later, and where they go.
@@ -181,7 +184,7 @@ fn give_back(large: i32, kept: i32) {
     let _ = (large, kept);
 }
 
-/// Gives memory that was freed but kept for later back to the system, where that can be asked for.
+/// Returns freed memory that the allocator kept to the system, where that is possible.
 pub fn release_unused() {
     #[cfg(target_os = "linux")]
     slab::release_spare();
@@ -204,8 +207,8 @@ unsafe fn allocate(layout: Layout) -> *mut u8 {
         }
         return memory;
     }
-    // SAFETY: the caller's promise; the advice concerns whole pages of memory just received, and it is written before it is
-    // read. Failing advice changes nothing, so the answer is not looked at.
+    // SAFETY: the caller's promise; the advice concerns whole pages of memory just received, and it
+    // is written before it is read. Failing advice changes nothing, so the answer is not looked at.
     unsafe {
         let memory = std::alloc::alloc(layout);
         if !memory.is_null() {
@@ -216,14 +219,14 @@ unsafe fn allocate(layout: Layout) -> *mut u8 {
     }
 }
 
-/// Has the system put pages under memory before it is written to.
+/// Requests the pages of memory before it is written.
 #[cfg(target_os = "linux")]
 fn populate(memory: *mut u8, bytes: usize) {
     const PAGE: usize = 4096;
     let skipped = memory.align_offset(PAGE);
     let whole = bytes.saturating_sub(skipped) / PAGE * PAGE;
-    // SAFETY: the pages lie within memory just received, and the advice does not change what they hold. Where the system
-    // does not know it, nothing happens.
+    // SAFETY: the pages lie within memory just received, and the advice does not change what they
+    // hold. Where the system does not know it, nothing happens.
     unsafe { libc::madvise(memory.add(skipped).cast(), whole, libc::MADV_POPULATE_WRITE) };
 }
 

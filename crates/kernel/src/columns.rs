@@ -17,7 +17,7 @@ fn sums(a: Panel, out: &mut [f64]) {
     sums_of(a.data().chunks_exact(a.stride().max(1)), out);
 }
 
-/// The same over some rows, in this order.
+/// `out[j]` = the sum of column `j` over some rows, in their order.
 ///
 /// # Panics
 /// If `out` is not as long as the panel is wide, or there is no such row.
@@ -35,7 +35,7 @@ fn picked_sums(a: Panel, rows: &[u16], out: &mut [f64]) {
 #[inline(always)]
 fn sums_of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone, out: &mut [f64]) {
     for (group, out) in out.chunks_mut(LANES).enumerate() {
-        // In registers: a sum that is written and soon read again waits.
+        // Kept in registers: a store that is soon loaded again stalls.
         let mut kept = [0.0; LANES];
         for row in rows.clone() {
             let entries = &row[group * LANES..(group + 1) * LANES];
@@ -45,7 +45,8 @@ fn sums_of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone, out: &mut [f64]) {
     }
 }
 
-/// `out[j]` = the entry of column `j` of largest magnitude, with its sign; the first one of equals, zero without rows.
+/// `out[j]` = the entry of column `j` of largest magnitude, with its sign; the first one of equals,
+/// zero without rows.
 ///
 /// # Panics
 /// If `out` is not as long as the panel is wide.

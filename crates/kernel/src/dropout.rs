@@ -1,18 +1,18 @@
 //! Entries zeroed at random, the others scaled up to make up for it.
 //!
-//! Whether an entry is dropped is a function of (seed, copy, row, column): a mask is never stored, and whoever computes a
-//! row drops the same entries of it.
+//! Whether an entry is dropped is a function of (seed, copy, row, column): a mask is never stored,
+//! and whoever computes a row drops the same entries of it.
 
 use super::random::{philox, stream};
 use super::{PanelMut, Simd};
 
-/// Philox blocks computed side by side; each gives four words.
+/// Philox blocks computed side by side, of four words each.
 const SIDE_BY_SIDE: usize = 8;
-/// Columns that they decide on, two with a word.
+/// Columns decided by them: two for a word.
 const GROUP: usize = 8 * SIDE_BY_SIDE;
-/// Blocks of a copy start this many bits up in the counter.
+/// Shift of the copy number in the counter.
 const COPY_SHIFT: u32 = 20;
-/// What half a word can be.
+/// Number of values of half a word.
 const HALVES: f64 = 65536.0;
 
 /// Which entries of a matrix are dropped.
@@ -27,7 +27,8 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Drops this fraction of the entries, rounded to a multiple of 2⁻¹⁶. Masks of different copies are independent.
+    /// Drops this fraction of the entries, rounded to a multiple of 2⁻¹⁶. Masks of different copies
+    /// are independent.
     ///
     /// # Panics
     /// If the rate is not at least 0 and below 1, or there are more than 4096 copies.

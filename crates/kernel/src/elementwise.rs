@@ -1,4 +1,4 @@
-//! Linear combinations of panels, and the search for numbers that are none.
+//! Linear combinations of panels, softmax, and checks for non-finite entries.
 
 use super::panel::LANES;
 use super::simd::faster;
@@ -7,11 +7,11 @@ use super::{Panel, PanelMut};
 /// One term of a linear combination: `coefficient · diag(diagonal) · panel`.
 #[derive(Clone, Copy, Debug)]
 pub struct Term<'a> {
-    /// A factor for everything.
+    /// The scalar factor.
     pub coefficient: f32,
     /// A factor for each row.
     pub diagonal: Option<&'a [f32]>,
-    /// What is scaled.
+    /// The panel.
     pub panel: Panel<'a>,
 }
 
@@ -53,7 +53,8 @@ fn combine_rows(terms: &[Term], mut out: PanelMut) {
     }
 }
 
-/// The sum of so many terms. How many there are is known beforehand: else to find it out at every row takes most of the time.
+/// The sum of a fixed number of terms. A run-time number would take most of the time to check at
+/// every row.
 #[inline(always)]
 fn add_up<const TERMS: usize>(terms: [Term; TERMS], mut out: PanelMut) {
     let parts = out.stride() / LANES;
@@ -117,10 +118,12 @@ fn scale_rows(alpha: f32, left: Option<&[f32]>, add: Option<Term>, mut out: Pane
     }
 }
 
-/// Every row of `out` = `alpha · left · row` plus the added term; `row` is as wide as the panel is apart.
+/// Every row of `out` = `alpha · left · row` plus the added term; `row` is as wide as the panel is
+/// apart.
 ///
 /// # Panics
-/// If the row has another width, `left` is not as long as the panel is high, or the term has another shape.
+/// If the row has another width, `left` is not as long as the panel is high, or the term has
+/// another shape.
 pub fn repeat_and_add(row: &[f32], alpha: f32, left: Option<&[f32]>, add: Option<Term>, out: PanelMut) {
     let (rows, stride) = (out.rows(), out.stride());
     assert_eq!(row.len(), stride, "a row of the panel");
@@ -163,11 +166,11 @@ pub fn softmax(values: &mut [f32]) {
 
 /// Whether every entry is a finite number.
 pub fn all_finite(values: &[f32]) -> bool {
-    // Exponent bits all set mean infinity or NaN; a block without branches is compared many numbers at a time.
+    // All exponent bits set means infinity or NaN; a block is compared without branches.
     values.chunks(4096).all(|block| !block.iter().fold(false, |bad, x| bad | (x.to_bits() << 1 >= 0xff00_0000)))
 }
 
-/// Where the first entry is that is no finite number.
+/// The position of the first non-finite entry.
 pub fn first_non_finite(values: &[f32]) -> Option<usize> {
     const BLOCK: usize = 4096;
     let block = values.chunks(BLOCK).position(|block| !all_finite(block))?;

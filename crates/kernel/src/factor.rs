@@ -1,22 +1,22 @@
-//! Cholesky factors of Gram matrices, with the pivots in sight.
+//! Cholesky factors of Gram matrices with dependent columns.
 //!
-//! A Gram matrix of nearly dependent columns has pivots near zero. The caller wants to see how near, to shift the diagonal,
-//! or to leave out the columns that depend on earlier ones; so the factorisation is written here, in blocks of rows, and the
-//! library only multiplies.
+//! A Gram matrix of nearly dependent columns has pivots near zero. The caller may inspect them,
+//! shift the diagonal, or drop dependent columns, so the blocked factorisation is written here, and
+//! the library multiplies.
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::linalg::triangular_inverse::invert_upper_triangular;
 use faer::{Accum, MatMut, MatRef, Par};
 use thiserror::Error;
 
-/// Rows factored before the rest of the matrix is updated.
+/// Rows of a block.
 const BLOCK: usize = 32;
 
 /// Why a matrix has no factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FactorError {
-    /// An entry, or what it became on the way, is no finite number.
+    /// An entry is not finite, or became so.
     #[error(
         "entry ({row}, {col}) of a small matrix is not a finite number: the block it was computed from overflowed or holds bad values"
     )]
@@ -43,7 +43,7 @@ pub struct UpperFactor {
     pub kept: Vec<usize>,
     /// `R`, `kept.len() × order`, row-major.
     pub upper: Vec<f64>,
-    /// The smallest squared pivot met, dropped ones included; infinite when the order is zero.
+    /// The smallest squared pivot, dropped ones included; infinite when the order is zero.
     pub smallest_pivot: f64,
     /// Columns of the Gram matrix.
     pub order: usize,
@@ -60,8 +60,8 @@ impl UpperFactor {
         self.upper.chunks_exact(self.order.max(1)).flat_map(|row| self.kept.iter().map(|&j| row[j])).collect()
     }
 
-    /// What to multiply a panel with so that its kept columns become orthonormal: `R⁻¹` with zero rows at dropped columns,
-    /// `order × kept.len()`, row-major.
+    /// The matrix by which a panel is multiplied so that its kept columns become orthonormal: `R⁻¹`
+    /// with zero rows at dropped columns, `order × kept.len()`, row-major.
     pub fn orthonormaliser(&self) -> Vec<f64> {
         let kept = self.kept.len();
         let inverse = invert_upper(&self.square(), kept);
@@ -73,16 +73,17 @@ impl UpperFactor {
     }
 }
 
-/// A factor of the plain Gram matrix: a column is dropped only when its squared pivot is not positive.
+/// A factor of the plain Gram matrix: a column is dropped only when its squared pivot is not
+/// positive.
 pub fn cholesky(gram: &[f64], order: usize) -> Result<UpperFactor, FactorError> {
     factor(gram, order, 0.0, 0.0)
 }
 
-/// Factors `gram + shift · I` (`order × order`, row-major, of which the upper triangle is read), dropping every column whose
-/// squared pivot is not above `drop_below`.
+/// Factors `gram + shift · I` (`order × order`, row-major, of which the upper triangle is read),
+/// dropping every column whose squared pivot is not above `drop_below`.
 ///
-/// Pivots tell how dependent columns are only when the columns have the same length: scale the Gram matrix to a unit diagonal
-/// first ([`scale_to_unit`]).
+/// Pivots measure dependence only for columns of equal length: scale the Gram matrix to a unit
+/// diagonal first ([`scale_to_unit`]).
 ///
 /// # Panics
 /// If `gram` has another size.
@@ -130,8 +131,9 @@ pub fn factor(gram: &[f64], order: usize, shift: f64, drop_below: f64) -> Result
     Ok(UpperFactor { kept, upper, smallest_pivot, order })
 }
 
-/// Scales rows and columns of a Gram matrix so that its diagonal is one, and returns the factor of each column: one over its
-/// length, zero for a column of zeros or of numbers too small to tell from them.
+/// Scales rows and columns of a Gram matrix so that its diagonal is one, and returns the factor of
+/// each column: one over its length, zero for a column of zeros or of numbers too small to tell
+/// from them.
 ///
 /// # Panics
 /// If `gram` has another size.
@@ -164,7 +166,7 @@ pub fn invert_upper(upper: &[f64], order: usize) -> Vec<f64> {
     out
 }
 
-/// Finds an entry that is no finite number.
+/// The position of a non-finite entry.
 pub(super) fn check_finite(values: &[f64], cols: usize) -> Result<(), FactorError> {
     match values.iter().position(|x| !x.is_finite()) {
         Some(place) => Err(FactorError::NotFinite { row: place / cols, col: place % cols }),

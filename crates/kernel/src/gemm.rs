@@ -10,9 +10,9 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::{LANES, Panel, PanelMut, Simd, stride};
 
-/// Columns of the result summed at a time.
+/// Columns of the result in a block.
 const BLOCK: usize = 2 * LANES;
-/// Rows of the panel that stay in the first cache while all columns are computed.
+/// Rows of the panel that stay in the L1 cache for all columns.
 const CHUNK: usize = 96;
 /// Rows summed in f32 before they are added in f64.
 const SUM_ROWS: usize = 512;
@@ -24,19 +24,19 @@ pub struct Scratch {
     sums: Vec<f32>,
 }
 
-/// A small matrix, laid out for the products of many panels with it.
+/// A small matrix, packed for products with many panels.
 #[derive(Clone, Debug, Default)]
 pub struct Small {
     depth: usize,
     cols: usize,
     /// Blocks of columns, each row-major and padded with zeros.
     packed: Vec<f32>,
-    /// How many rows of each block are not all zero.
+    /// Number of leading rows of each block that are not all zero.
     depths: Vec<usize>,
 }
 
 impl Small {
-    /// Lays a row-major matrix of `depth × cols` out.
+    /// Packs a row-major matrix of `depth × cols`.
     ///
     /// # Panics
     /// If `small` has another size.
@@ -68,8 +68,8 @@ impl Small {
     }
 }
 
-/// `out = A · small`, where `small` is `a.cols × out.cols`, row-major. Trailing zeros of its columns are skipped, so an upper
-/// triangular one takes half the time.
+/// `out = A · small`, where `small` is `a.cols × out.cols`, row-major. Trailing zeros of its
+/// columns are skipped, so an upper triangular one takes half the time.
 ///
 /// # Panics
 /// If the shapes do not fit each other.
@@ -78,24 +78,21 @@ pub fn multiply_small(a: Panel, small: &[f32], out: PanelMut, scratch: &mut Scra
 }
 
 /// [`multiply_small`] with the given instructions.
-///
-/// # Panics
-/// If the shapes do not fit each other.
 pub fn multiply_small_with(simd: Simd, a: Panel, small: &[f32], out: PanelMut, scratch: &mut Scratch) {
     scratch.small.pack(small, a.cols(), out.cols());
     multiply_packed_with(simd, a, &scratch.small, out, Onto::Nothing);
 }
 
-/// What a product is added to.
+/// Whether a product overwrites or adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Onto {
-    /// Nothing: the result is overwritten.
+    /// The result is overwritten.
     Nothing,
-    /// What the result already holds.
+    /// The product is added to the result.
     Result,
 }
 
-/// [`multiply_small`] with a matrix that was laid out before; with [`Onto::Result`], `out += A · small`.
+/// [`multiply_small`] with a packed matrix; with [`Onto::Result`], `out += A · small`.
 ///
 /// # Panics
 /// If the shapes do not fit each other.
@@ -104,9 +101,6 @@ pub fn multiply_packed(a: Panel, small: &Small, out: PanelMut, onto: Onto) {
 }
 
 /// [`multiply_packed`] with the given instructions.
-///
-/// # Panics
-/// If the shapes do not fit each other.
 pub fn multiply_packed_with(simd: Simd, a: Panel, small: &Small, mut out: PanelMut, onto: Onto) {
     let depth = a.cols();
     assert_eq!(a.rows(), out.rows(), "rows of a product");
@@ -124,7 +118,7 @@ pub fn multiply_packed_with(simd: Simd, a: Panel, small: &Small, mut out: PanelM
     }
 }
 
-/// Where a block of columns of a product is: strides of the factor and the result, first column and number of columns.
+/// The place of a block of columns: strides of factor and result, first column, number of columns.
 struct Place {
     from: usize,
     to: usize,
@@ -136,8 +130,9 @@ struct Place {
 fn multiply_block(simd: Simd, a: &[f32], packed: &[f32], out: &mut [f32], place: &Place) {
     #[cfg(target_arch = "x86_64")]
     if simd.is_fast() {
-        // SAFETY: `simd` proves that the instructions are there; `a` and `out` hold the same number of whole rows, `packed` no
-        // more rows than `a` has columns, and the block lies inside of the rows of `out`.
+        // SAFETY: `simd` proves that the instructions are there; `a` and `out` hold the same number
+        // of whole rows, `packed` no more rows than `a` has columns, and the block lies inside of
+        // the rows of `out`.
         unsafe {
             match simd.is_wide() {
                 true => avx512::multiply_block(a, packed, out, place),
@@ -182,7 +177,8 @@ pub fn dense_multiply(x: &[f32], g: Panel, mut out: PanelMut) {
     matmul(out, Accum::Replace, x, g, 1.0, Par::Seq);
 }
 
-/// `out = Xᵀ · G` in f64; `x` is `g.rows × depth`, row-major without padding, and `out` is `depth × g.cols`. At most 512 rows are summed in f32 before they are added in f64.
+/// `out = Xᵀ · G` in f64; `x` is `g.rows × depth`, row-major without padding, and `out` is
+/// `depth × g.cols`. At most 512 rows are summed in f32 before they are added in f64.
 ///
 /// # Panics
 /// If the shapes do not fit each other.

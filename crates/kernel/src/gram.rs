@@ -1,8 +1,9 @@
-//! `AᵀA` and `AᵀB` in f64, and `AᵀB` in f32 where that is enough.
+//! Gram matrices `AᵀA` and `AᵀB` in f64, and `AᵀB` in f32.
 //!
-//! Products of f32 numbers are exact in f64, so a Gram matrix of f32 panels squares the condition number without losing what
-//! f32 held. Rows are converted a few at a time, to stay in the first cache, and 6 × 8 sums are kept in registers. Only one
-//! triangle is computed, so it costs about as much as a full product in f32.
+//! Products of f32 numbers are exact in f64, so a Gram matrix squares the condition number without
+//! losing what f32 held. Rows are converted a few at a time, to stay in the L1 cache, and 6 × 8
+//! sums are kept in registers. Only one triangle is computed, so it costs about as much as a full
+//! product in f32.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -16,9 +17,9 @@ use super::{LANES, Panel, Simd, stride};
 
 /// Rows converted at a time.
 const CHUNK: usize = 64;
-/// Columns of the left factor whose sums are kept at a time.
+/// Columns of the left factor in a register block.
 const LEFT: usize = 6;
-/// Columns of the right factor whose sums are kept at a time.
+/// Columns of the right factor in a register block.
 const RIGHT: usize = LANES;
 
 /// Scratch space of [`gram`] and [`cross_gram`]; keep one and use it again.
@@ -38,9 +39,6 @@ pub fn gram(a: Panel, out: &mut [f64], scratch: &mut Scratch) {
 }
 
 /// [`gram`] with the given instructions.
-///
-/// # Panics
-/// If `out` has another size.
 pub fn gram_with(simd: Simd, a: Panel, out: &mut [f64], scratch: &mut Scratch) {
     let cols = a.cols();
     assert_eq!(out.len(), cols * cols, "a Gram matrix of {cols} columns");
@@ -73,9 +71,6 @@ pub fn cross_gram(a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
 }
 
 /// [`cross_gram`] with the given instructions.
-///
-/// # Panics
-/// If the panels have different numbers of rows or `out` has another size.
 pub fn cross_gram_with(simd: Simd, a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
     assert_eq!(a.rows(), b.rows(), "panels of a cross Gram matrix have the same rows");
     assert_eq!(out.len(), a.cols() * b.cols(), "a cross Gram matrix of {} × {} columns", a.cols(), b.cols());
@@ -102,7 +97,8 @@ fn reset(values: &mut Vec<f64>, len: usize) {
     values.resize(len, 0.0);
 }
 
-/// Entries from one converted row to the next: an odd number of cache lines, so that a column does not crowd a few cache sets.
+/// Stride of converted rows: an odd number of cache lines, so that a column spreads over the cache
+/// sets.
 const fn pitch(width: usize) -> usize {
     ((width / LANES) | 1) * LANES
 }
@@ -138,8 +134,8 @@ fn convert_rows(from: &[f32], width: usize, out: &mut [f64]) {
     }
 }
 
-/// Adds the products of `columns` of `left` (at most [`LEFT`]) with the columns of `right` from `from` on to the sums, which are
-/// as wide as `right`.
+/// Adds the products of `columns` of `left` (at most [`LEFT`]) with the columns of `right` from
+/// `from` on to the sums, which are as wide as `right`.
 fn multiply_block(
     simd: Simd,
     left: Chunk,
@@ -155,7 +151,8 @@ fn multiply_block(
         let mut j = from;
         while j < right.width {
             let pair = j + 2 * RIGHT <= right.width;
-            // SAFETY: `simd` proves that AVX-512 is there; the columns lie inside of the chunks and the sums.
+            // SAFETY: `simd` proves that AVX-512 is there; the columns lie inside of the chunks and
+            // the sums.
             unsafe { avx512::multiply(left, right, columns.clone(), (j, pair), sums) };
             j += if pair { 2 * RIGHT } else { RIGHT };
         }
@@ -164,7 +161,8 @@ fn multiply_block(
     #[cfg(target_arch = "x86_64")]
     if simd.is_fast() {
         for j in (from..right.width).step_by(RIGHT) {
-            // SAFETY: `simd` proves that AVX2 and FMA are there; the columns lie inside of the chunks and the sums.
+            // SAFETY: `simd` proves that AVX2 and FMA are there; the columns lie inside of the
+            // chunks and the sums.
             unsafe { avx2::multiply(left, right, columns.clone(), j, sums) };
         }
         return;

@@ -1,8 +1,9 @@
-//! A few of the largest eigenvalues of a symmetric matrix, in f64.
+//! The largest eigenpairs of a symmetric matrix, in f64.
 //!
-//! Of what the whole decomposition takes, most goes into vectors that nobody asked for. Here the matrix is made tridiagonal,
-//! where an eigenvalue is found by bisection and its vector by solving with it, and only the vectors that are wanted are taken
-//! back. From then on eigenvalues have nothing to do with each other, so some of them can be found by somebody else.
+//! Most of a full decomposition computes vectors. Here the matrix is reduced to tridiagonal form,
+//! eigenvalues are found by bisection and vectors by inverse iteration, and only the wanted vectors
+//! are transformed back. After the reduction eigenpairs are independent, so several workers can
+//! compute some each.
 
 use std::ops::Range;
 
@@ -19,34 +20,36 @@ use super::factor::{FactorError, check_finite};
 use super::simd::faster;
 use super::small::{Eigen, dot, symmetric_eigen};
 
-/// Vectors of more than one in so many rows are as quickly found together with all the others.
+/// With more than one vector in this many rows the full decomposition is as fast.
 const ROWS_A_VECTOR: usize = 2;
 
-/// Eigenvalues that are bisected at a time: a division takes as long as several others at the same time.
+/// Eigenvalues bisected side by side, to overlap divisions.
 const LANES: usize = 16;
-/// Bisections that leave of the widest interval no more than rounding.
+/// Bisections until the widest interval is as narrow as rounding.
 const BISECTIONS: usize = 96;
-/// An interval of this part of its ends is narrow enough to solve with; the vector then tells its value far better.
+/// Relative width of an interval at which inverse iteration starts; the Rayleigh quotient is far
+/// more accurate.
 const NARROW: f64 = 1e-9;
-/// Times that a vector is solved for. The first leaves nothing of the others but those that it was made orthogonal to.
+/// Steps of inverse iteration. The first removes all but the neighbouring eigenvectors.
 const SOLUTIONS: usize = 2;
-/// Times that the other vectors are subtracted from one at the most, and the part that has to be left of it for the last time.
+/// Most orthogonalisations against other vectors, and the fraction of the norm that the last must
+/// leave.
 const SUBTRACTIONS: usize = 3;
 const MOST_LEFT: f64 = 0.5;
-/// What Av − λv may be, as a part of the largest value: of values that are next to equal any mixture of vectors will do.
+/// Largest accepted ‖Av − λv‖ relative to the largest eigenvalue: in a cluster any basis will do.
 const RESIDUAL: f64 = 1e-11;
-/// How far from orthonormal vectors may be.
+/// Largest accepted loss of orthogonality.
 const SKEW: f64 = 1e-12;
 
-/// A symmetric matrix with three diagonals.
+/// A symmetric tridiagonal matrix.
 struct Tridiagonal {
     diagonal: Vec<f64>,
-    /// Those beside it; one fewer.
+    /// The entries beside it, one fewer.
     beside: Vec<f64>,
 }
 
-/// The `count` largest eigenvalues of a symmetric `order × order` matrix, row-major, or all if there are no more; their vectors
-/// have as many columns.
+/// The `count` largest eigenvalues of a symmetric `order × order` matrix, row-major, or all if
+/// there are no more; their vectors have as many columns.
 ///
 /// # Panics
 /// If `a` has another size.
@@ -62,22 +65,22 @@ pub fn largest_eigen(a: &[f64], order: usize, count: usize) -> Result<Eigen, Fac
     Ok(Eigen { values, vectors })
 }
 
-/// A symmetric matrix, made tridiagonal.
+/// A symmetric matrix in tridiagonal form.
 pub struct Reduced {
-    /// The reflections that made it so, below the diagonal, and what they are joined by.
+    /// The Householder vectors below the diagonal, and their block coefficients.
     reflectors: Mat<f64>,
     factors: Mat<f64>,
     matrix: Tridiagonal,
 }
 
 impl Reduced {
-    /// Whether so many eigenvalues of a matrix are found sooner by themselves than together with all others.
+    /// Whether `count` eigenpairs are found sooner than all.
     pub fn pays(order: usize, count: usize) -> bool {
         count > 0 && count * ROWS_A_VECTOR <= order
     }
 
-    /// An `order × order` matrix, row-major, to find `count` eigenvalues of; `None` if all are as quickly found together, or not all of
-    /// its entries are numbers.
+    /// Reduces an `order × order` row-major matrix, to find `count` eigenpairs; `None` if the full
+    /// decomposition is as fast, or entries are not finite.
     pub fn for_some(a: &[f64], order: usize, count: usize) -> Option<Self> {
         if !Self::pays(order, count) || check_finite(a, order).is_err() {
             return None;
@@ -94,8 +97,8 @@ impl Reduced {
         Some(Self { reflectors, factors, matrix })
     }
 
-    /// Those of the eigenvalues, from the largest down, that have these places, and their vectors; `None` if one was not found as well
-    /// as it can be. Vectors of different calls are as orthogonal to each other as rounding leaves eigenvectors.
+    /// The eigenpairs at these places, counted from the largest; `None` if one did not converge.
+    /// Vectors of different calls are as orthogonal as rounding leaves eigenvectors.
     pub fn find(&self, places: Range<usize>) -> Option<Eigen> {
         let (order, count) = (self.matrix.diagonal.len(), places.len());
         let found = self.matrix.find(places)?;
@@ -111,7 +114,8 @@ impl Reduced {
 }
 
 impl Tridiagonal {
-    /// The eigenvalues of these places, descending, and their orthonormal vectors; `None` if one is not found.
+    /// The eigenpairs at these places, descending, with orthonormal vectors; `None` if one did not
+    /// converge.
     fn find(&self, places: Range<usize>) -> Option<Vec<(f64, Vec<f64>)>> {
         #[inline(always)]
         fn plainly(matrix: &Tridiagonal, places: Range<usize>, found: &mut Option<Vec<(f64, Vec<f64>)>>) {
@@ -125,7 +129,7 @@ impl Tridiagonal {
         found
     }
 
-    /// The largest absolute row sum: no eigenvalue is larger.
+    /// The ∞-norm, a bound of all eigenvalues.
     fn norm(&self) -> f64 {
         let beside = |row: usize| self.beside.get(row).map_or(0.0, |entry| entry.abs());
         let before = |row: usize| row.checked_sub(1).map_or(0.0, beside);
@@ -161,7 +165,7 @@ impl Tridiagonal {
         values
     }
 
-    /// How many eigenvalues are above each of these: as many as pivots of A − x are positive.
+    /// Counts the eigenvalues above each shift: the positive pivots of A − x.
     #[inline(always)]
     fn count_above(&self, squares: &[f64], shifts: &[f64; LANES], norm: f64) -> [f64; LANES] {
         let least = (f64::EPSILON * f64::EPSILON * norm).max(f64::MIN_POSITIVE);
@@ -170,7 +174,7 @@ impl Tridiagonal {
         for (row, entry) in self.diagonal.iter().enumerate() {
             for lane in 0..LANES {
                 let pivot = entry - shifts[lane] - square / pivots[lane];
-                // What is next to nothing counts as negative.
+                // Tiny pivots count as negative.
                 let pivot = if pivot.abs() < least { -least } else { pivot };
                 counts[lane] += if pivot > 0.0 { 1.0 } else { 0.0 };
                 pivots[lane] = pivot;
@@ -180,7 +184,8 @@ impl Tridiagonal {
         counts
     }
 
-    /// Eigenvalues near these, descending, and their orthonormal vectors; `None` if one is not found.
+    /// Eigenpairs near these values, descending, with orthonormal vectors; `None` if one did not
+    /// converge.
     #[inline(always)]
     fn vectors(&self, near: &[f64]) -> Option<Vec<(f64, Vec<f64>)>> {
         let (order, norm) = (self.diagonal.len(), self.norm());
@@ -196,7 +201,7 @@ impl Tridiagonal {
                     for (_, other) in &found {
                         subtract(&mut vector, other);
                     }
-                    // Where much of it was subtracted, what is left is not orthogonal to rounding.
+                    // After cancellation the rest is not orthogonal to rounding.
                     if scale(&mut vector)? > MOST_LEFT {
                         break;
                     }
@@ -214,7 +219,7 @@ impl Tridiagonal {
             }
             found.push((value, vector));
         }
-        // Those that are next to equal may have come in another order.
+        // Close eigenvalues may have changed their order.
         found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         Some(found)
     }
@@ -231,11 +236,11 @@ impl Tridiagonal {
     }
 }
 
-/// A − λ as a product of triangles, by elimination that takes the larger of two rows.
+/// LU factors of A − λ with partial pivoting.
 struct Solver {
-    /// Of the upper triangle: one over the diagonal, and the two beside it.
+    /// U: reciprocals of the diagonal, and two superdiagonals.
     upper: Vec<[f64; 3]>,
-    /// What of each row was taken from the next one, and whether they were exchanged before.
+    /// L: the multiplier of each row, and whether it was swapped.
     lower: Vec<(f64, bool)>,
 }
 
@@ -264,7 +269,7 @@ impl Solver {
 
     #[inline(always)]
     fn solve(&self, vector: &mut [f64]) {
-        // What goes on to the next row is not written: an entry that is soon read again waits.
+        // The carried row stays in registers: a store that is soon loaded again stalls.
         let mut carried = vector[0];
         for (row, &(factor, is_exchanged)) in self.lower.iter().enumerate() {
             let next = vector[row + 1];
@@ -286,7 +291,7 @@ fn at_least(pivot: f64, least: f64) -> f64 {
     if pivot.abs() < least { least.copysign(pivot) } else { pivot }
 }
 
-/// Numbers without a pattern, about as large as each other.
+/// Pseudo-random numbers of similar magnitude.
 pub(super) fn start(row: usize, place: usize) -> f64 {
     let mixed = (row as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add((place as u64) << 40);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -301,7 +306,7 @@ fn subtract(vector: &mut [f64], other: &[f64]) {
     }
 }
 
-/// Makes it a vector of length 1, and tells how long it was; `None` if nothing is left of it.
+/// Normalises the vector, and returns its norm; `None` if that is zero.
 #[inline(always)]
 pub(super) fn scale(vector: &mut [f64]) -> Option<f64> {
     let largest = vector.iter().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
@@ -338,7 +343,8 @@ mod tests {
         (0..order * order).map(|e| entry(usize::max(e / order, e % order), usize::min(e / order, e % order))).collect()
     }
 
-    /// The largest eigenvalues are those of the whole decomposition, and their vectors orthonormal and theirs.
+    /// The largest eigenvalues are those of the whole decomposition, and their vectors orthonormal
+    /// and theirs.
     fn check(a: &[f64], order: usize, count: usize) {
         let reduced = Reduced::for_some(a, order, count).expect("few enough");
         let found = reduced.find(0..count).expect("all of them");

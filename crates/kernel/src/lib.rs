@@ -1,31 +1,30 @@
 //! Arithmetic on one tile.
 //!
-//! Everything here is single-threaded and knows nothing of graphs or workers, nor of files but that an
-//! open one can be mapped: it takes slices and panels, and scratch space from the caller, and gives
-//! numbers. The bits of a result depend on the arguments alone (and on whether the machine has AVX2,
-//! and for dense products and small factorisations AVX-512), never on where a slice starts in memory
-//! or which thread computes it, so whoever computes a tile gets the same answer.
+//! Kernels are single-threaded and know neither graphs nor workers. They take slices and panels,
+//! and scratch space from the caller. The bits of a result depend on the arguments alone (and on
+//! whether the machine has AVX2, and for dense products and small factorisations AVX-512), not on
+//! alignment or on the thread.
 //!
-//! This is a package of its own because it is compiled as one unit, with everything inlined, while the
-//! rest of the program is compiled in parts, which takes less time.
+//! The package is compiled as one unit with everything inlined; the rest of the program is compiled
+//! in parallel units.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`array`](mod@array) | arrays in memory, or in a file that is mapped there |
+//! | [`array`](mod@array) | arrays in memory or in a memory-mapped file |
 //! | [`buffer`] | aligned storage that asks for huge pages |
 //! | [`panel`] | row-major dense blocks, rows padded to whole SIMD lanes |
 //! | [`Tiling`] | how rows are cut into tiles |
-//! | [`tile`], [`spmm`] | sparse tiles, and the product of one with a panel; small ones by the length of their rows |
+//! | [`tile`], [`spmm`] | sparse tiles, and their products with a panel |
 //! | [`gram`], [`columns`] | `AᵀA` and `AᵀB` in f64; sums, squares and peaks of columns |
 //! | [`gemm`] | a panel times a small matrix, a dense tile times a panel |
 //! | [`dropout`] | entries zeroed at random |
 //! | [`elementwise`] | linear combinations with diagonals, softmax, finiteness |
 //! | [`factor`], [`small`] | Cholesky that drops, triangular inverse, Householder R, small SVD |
-//! | [`largest`], [`banded`] | some of the eigenvalues of a small symmetric matrix; one of them, where its entries are near the diagonal |
+//! | [`largest`], [`banded`] | a few eigenpairs of a symmetric matrix; one of a banded one |
 //! | [`random`] | counter-based random numbers |
 //!
-//! This is the only module with `unsafe` and SIMD: AVX-512, AVX2 and FMA are looked for at run time, and a portable path gives
-//! the same answer within rounding.
+//! All `unsafe` and SIMD code is here: AVX-512, AVX2 and FMA are detected at run time, and portable
+//! code gives the same result within rounding.
 
 pub mod array;
 pub mod banded;
@@ -55,13 +54,15 @@ pub use simd::Simd;
 pub use tile::{Cell, Tile};
 pub use tiling::Tiling;
 
-/// How many threads this process may run at a time, asked for once: the answer takes as long as a small product.
+/// Number of threads this process may run in parallel. Cached, since the query takes as long as a
+/// small product.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Makes the dense library single-threaded: workers are the parallelism. Call once, before anything is computed.
+/// Makes faer single-threaded, since workers are the parallelism. To be called once, before any
+/// computation.
 pub fn configure() {
     faer::set_global_parallelism(faer::Par::Seq);
 }

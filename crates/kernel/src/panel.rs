@@ -62,7 +62,7 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// A dense block to write. Padding columns are zero, and whoever writes keeps them so.
+/// A mutable dense block. Padding columns are zero, and writers keep them so.
 #[derive(Debug)]
 pub struct PanelMut<'a> {
     rows: usize,
@@ -118,7 +118,7 @@ impl<'a> PanelMut<'a> {
         &mut self.data[i * stride..i * stride + self.cols]
     }
 
-    /// Takes over some columns of a panel with as many rows.
+    /// Copies some columns of a panel with as many rows.
     ///
     /// # Panics
     /// If the shapes do not fit each other.
@@ -137,14 +137,14 @@ impl<'a> PanelMut<'a> {
         Panel { rows: self.rows, cols: self.cols, data: self.data }
     }
 
-    /// The same panel, lent for a shorter time.
+    /// The same panel, reborrowed.
     #[inline]
     pub fn reborrow(&mut self) -> PanelMut<'_> {
         PanelMut { rows: self.rows, cols: self.cols, data: self.data }
     }
 }
 
-/// Copies a row, or whole lane groups of it: those of few columns without asking how long it is.
+/// Copies a row in lane groups: short ones without a length check.
 ///
 /// # Panics
 /// If one is longer than the other.

@@ -1,13 +1,14 @@
 //! Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, 2011).
 //!
-//! A number is a function of (seed, stream, row, column) and of nothing else, so whoever owns a row draws the same numbers
-//! for it. Only exactly rounded operations are used, so the numbers are also the same on every platform.
+//! A number is a function of (seed, stream, row, column) and of nothing else, so whoever owns a row
+//! draws the same numbers for it. Only exactly rounded operations are used, so the numbers are also
+//! the same on every platform.
 
 mod gauss;
 
 use super::{LANES, PanelMut, Simd};
 
-/// What random numbers are for. Two purposes with the same seed never share numbers.
+/// Streams of random numbers by purpose. Streams with the same seed are independent.
 pub mod stream {
     /// The block a range finder starts from.
     pub const START_BLOCK: u32 = 1;
@@ -15,7 +16,7 @@ pub mod stream {
     pub const PROBE: u32 = 2;
     /// Dropout masks.
     pub const DROPOUT: u32 = 3;
-    /// Pairs that are no edges.
+    /// Pairs of nodes without an edge.
     pub const NEGATIVES: u32 = 4;
     /// Neighbours chosen by a sampler.
     pub const NEIGHBOURS: u32 = 5;
@@ -29,7 +30,7 @@ pub mod stream {
     pub const SPLIT: u32 = 9;
     /// Edges of graphs that are datasets.
     pub const EDGES: u32 = 10;
-    /// Columns that look for what a change of a graph has brought.
+    /// Columns that probe the change of a graph.
     pub const TOUCHED: u32 = 11;
     /// Maps: which rows they show, and how these are laid out.
     pub const MAP: u32 = 12;
@@ -80,8 +81,8 @@ pub fn uniform(seed: u64, stream: u32, row: u64, col: u32) -> f64 {
 
 /// A standard normal number.
 ///
-/// Columns come eight at a time from four Philox blocks: a block gives the radius and the angle of columns `c` and `c + 4`, and
-/// two words that are not used.
+/// Columns come eight at a time from four Philox blocks: a block gives the radius and the angle of
+/// columns `c` and `c + 4`, and two words that are not used.
 pub fn normal(seed: u64, stream: u32, row: u64, col: u32) -> f32 {
     let lane = col % LANES as u32;
     let [radius, angle, ..] = words(seed, stream, row, pair_counter(col / LANES as u32, lane % PAIRS as u32));
@@ -89,7 +90,8 @@ pub fn normal(seed: u64, stream: u32, row: u64, col: u32) -> f32 {
     if lane < PAIRS as u32 { cos } else { sin }
 }
 
-/// Fills a panel with standard normal numbers; its first row is row `first_row` of the whole. Padding becomes zero.
+/// Fills a panel with standard normal numbers; its first row is row `first_row` of the whole.
+/// Padding becomes zero.
 pub fn fill_normal(seed: u64, stream: u32, first_row: u64, out: PanelMut) {
     fill_normal_with(Simd::best(), seed, stream, first_row, out);
 }

@@ -1,10 +1,10 @@
-//! Which instructions a kernel may use.
+//! The instruction set of a kernel call.
 
-/// The instruction set chosen for a kernel call.
+/// An instruction set that the machine has.
 ///
-/// Only [`Simd::best`] and what is made of it can yield the fast ones, after asking the machine, so holding one proves that it
-/// is there. AVX2 and AVX-512 give the same bits: their kernels add in the same order, and round once where plain code rounds
-/// twice.
+/// Only [`Simd::best`] detects the fast ones, so a value proves that they are there. AVX2 and
+/// AVX-512 give the same bits: their kernels add in the same order, and round a multiply-add once
+/// where portable code rounds twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simd {
     level: Level,
@@ -36,7 +36,7 @@ impl Simd {
         Simd::portable()
     }
 
-    /// Plain code, as on a machine without AVX2.
+    /// Portable code, as on a machine without AVX2.
     pub const fn portable() -> Self {
         Simd { level: Level::Portable }
     }
@@ -58,7 +58,7 @@ impl Simd {
         self.level == Level::Avx512
     }
 
-    /// What it is called.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self.level {
             Level::Portable => "portable",
@@ -68,8 +68,8 @@ impl Simd {
     }
 }
 
-/// Calls an `#[inline(always)]` function, compiled for AVX2 where the machine has it. Nothing is written by hand there, and the
-/// compiler never fuses what is rounded twice, so the bits are the same.
+/// Calls an `#[inline(always)]` function compiled for AVX2 where the machine has it. The compiler
+/// never fuses multiply-adds, so the bits are the same.
 macro_rules! faster {
     ($function:ident ( $($argument:ident : $kind:ty),* )) => {{
         #[cfg(target_arch = "x86_64")]

@@ -47,7 +47,8 @@ pub fn small_product(a: &[f64], b: &[f64], rows: usize, depth: usize, cols: usiz
     out
 }
 
-/// `sum += A·B`, where `sum` and `B` have `cols` columns, row-major; with no columns or nothing to sum, nothing happens.
+/// `sum += A·B`, where `sum` and `B` have `cols` columns, row-major; with no columns or nothing to
+/// sum, nothing happens.
 ///
 /// # Panics
 /// If the matrices do not fit each other.
@@ -73,8 +74,8 @@ pub fn subtract_gram(sum: &mut [f64], a: &[f64], cols: usize) {
     matmul(MatMut::from_row_major_slice_mut(sum, cols, cols), Accum::Add, a.transpose(), a, -1.0, Par::Seq);
 }
 
-/// The products of all columns with each other, row-major, given those of the first of them; the end of a column that is
-/// shorter than another is zero. The bits do not depend on how many are given.
+/// The Gram matrix of columns, row-major, given that of the first ones; shorter columns are padded
+/// with zeros. The bits do not depend on how many are given.
 pub fn extended_gram(known: &[f64], columns: &[Vec<f64>]) -> Vec<f64> {
     let mut gram = vec![0.0; columns.len() * columns.len()];
     extend_gram(known, columns, &mut gram);
@@ -101,7 +102,7 @@ fn extend_gram_rows(known: &[f64], columns: &[Vec<f64>], gram: &mut [f64]) {
     }
 }
 
-/// The product of two vectors of the same length, in sums that a register holds.
+/// The inner product of two vectors, in sums that fill a register.
 #[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     const PARTS: usize = 16;
@@ -138,7 +139,7 @@ pub fn symmetric_eigen(a: &[f64], order: usize) -> Result<Eigen, FactorError> {
     let eigen = MatRef::from_row_major_slice(a, order, order)
         .self_adjoint_eigen(Side::Lower)
         .map_err(|_| FactorError::NoConvergence { rows: order, cols: order })?;
-    // The library has them ascending.
+    // faer returns them ascending.
     let values = eigen.S().column_vector().iter().rev().copied().collect();
     let columns = eigen.U();
     let row = |i: usize| (0..order).rev().map(move |j| columns[(i, j)]);
@@ -146,7 +147,7 @@ pub fn symmetric_eigen(a: &[f64], order: usize) -> Result<Eigen, FactorError> {
 }
 
 impl Eigen {
-    /// ‖Av − λv‖ of the first `count` pairs of the matrix `a` that these are the eigenvectors of.
+    /// ‖Av − λv‖ of the first `count` eigenpairs of `a`.
     ///
     /// # Panics
     /// If `a` has another size.
@@ -170,8 +171,9 @@ fn row_major(a: MatRef<f64>) -> Vec<f64> {
     (0..a.nrows()).flat_map(|i| (0..a.ncols()).map(move |j| a[(i, j)])).collect()
 }
 
-/// The R factor of a QR factorisation of `rows` (any number of rows of `cols` entries, row-major): `cols × cols`, upper
-/// triangular, its diagonal not negative. With fewer rows than columns the last rows are zero.
+/// The R factor of a QR factorisation of `rows` (any number of rows of `cols` entries, row-major):
+/// `cols × cols`, upper triangular, its diagonal not negative. With fewer rows than columns the
+/// last rows are zero.
 ///
 /// # Panics
 /// If `rows` does not hold whole rows.
@@ -190,7 +192,7 @@ pub fn qr_upper(rows: &[f64], cols: usize) -> Vec<f64> {
     out
 }
 
-/// The R factor of two R factors on top of each other: a node of a tree that reduces the R factors of tiles to one.
+/// The R factor of two stacked R factors: a node of the tree that combines tiles.
 ///
 /// # Panics
 /// If a factor has another size.
@@ -295,7 +297,8 @@ mod tests {
         add_small_product(&mut [], &[], &[], 0);
     }
 
-    /// Catches products of columns that are cut off wrongly, and bits that hang on when they were asked for.
+    /// Catches products of columns that are cut off wrongly, and bits that hang on when they were
+    /// asked for.
     #[test]
     fn a_gram_matrix_grows_with_its_columns() {
         let (rows, cols) = (37, 23);

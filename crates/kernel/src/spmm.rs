@@ -1,173 +1,191 @@
-//! One cell of a sparse matrix times a panel: where the time goes.
+//! Sparse matrix times dense panel (SpMM) on one thread: one entry point, [`spmm`], and two
+//! kernels.
 //!
-//! The entries of a row pick rows of the panel at random, so the product waits for memory unless three things are done.
-//! Strips keep the picked rows in a cache. A block of at most [`BLOCK`] columns is summed in registers, so that a row of the
-//! result is touched once a strip. And rows that will be picked soon are prefetched.
+//! | kernel | when | bound by |
+//! |---|---|---|
+//! | `by_tile` | always possible | memory: rows of the panel are picked at random |
+//! | [`LengthSortedRows`] | short rows, one strip, a panel that stays in a near cache | branches |
 //!
-//! Diagonal matrices on both sides, a scalar and an added panel are part of the same pass. Columns of the panel never mix and
-//! the entries of a row are added in their order, so the blocks and instructions chosen do not show in the result, except
-//! that AVX2 and AVX-512 round once where plain code rounds twice.
+//! Both add the entries of a row in their stored order and never mix columns, so the choice does
+//! not show in the bits of the result. AVX2 and AVX-512 round a multiply-add once, plain code
+//! twice.
+//!
+//! **By tile.** Threads share the memory bus, so what counts is how often panels come from memory.
+//! All tiles go over one strip before the next strip starts: the strip's rows of the panel come
+//! from memory once, and are picked from a shared cache, while the result streams by in order.
+//! (Groups of tiles kept in the cache move fewer bytes, but at random: a third slower.) A block of
+//! at most [`BLOCK`] columns is summed in registers, so a row of the result is touched once a
+//! strip, and wide panels are handled block by block, so that each block fits the cache as a narrow
+//! panel does. Rows that are picked soon are prefetched.
+//!
+//! Diagonal factors on both sides, a scalar and an added panel are part of the same pass.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod ladder;
+mod by_tile;
+mod length_sorted;
+mod permutation;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod registers;
+mod segments;
 #[cfg(target_arch = "x86_64")]
 mod vector;
 
-pub use ladder::Ladder;
+pub use by_tile::BLOCK;
+pub use length_sorted::LengthSortedRows;
+pub use permutation::RowPermutation;
+pub use segments::Segments;
 
-use std::ops::Range;
+use super::elementwise::Term;
+use super::{Buffer, Cell, Panel, PanelMut, Simd, Tile, stride};
+use by_tile::{blocks, multiply_cell};
 
-use super::{Cell, LANES, Panel, PanelMut, Simd};
-
-/// Widest block of columns that is summed in registers.
-pub const BLOCK: usize = 64;
-/// Entries of a panel that a nearby cache holds: its rows need not be fetched ahead, and asking for them takes a quarter of the
+/// Entries of a panel that a near cache holds. Prefetching its rows would take a quarter of the
 /// time of a product with few columns.
 const NEAR: usize = 192 << 10;
 
 /// The factors of a product: `alpha · diag(left) · A · diag(right)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Factors<'a> {
-    /// A factor for everything.
+    /// The scalar factor.
     pub alpha: f32,
-    /// A factor for each row of the tile.
+    /// A factor for each row of A.
     pub left: Option<&'a [f32]>,
-    /// A factor for each column of the strip.
+    /// A factor for each column of A.
     pub right: Option<&'a [f32]>,
 }
 
-/// What the product is added to.
+impl Default for Factors<'_> {
+    fn default() -> Self {
+        Factors { alpha: 1.0, left: None, right: None }
+    }
+}
+
+/// What the result of a kernel starts from.
 #[derive(Clone, Copy, Debug)]
-pub enum Start<'a> {
-    /// What the result already holds: an earlier strip's product.
+enum Start<'a> {
+    /// What it already holds: the product of an earlier strip.
     Accumulate,
-    /// Nothing: the result is overwritten.
     Zero,
-    /// `beta · diag(diagonal) · panel`: the result is overwritten.
-    Add {
-        /// A factor for everything.
-        beta: f32,
-        /// A factor for each row of the tile.
-        diagonal: Option<&'a [f32]>,
-        /// The tile's rows of a panel as wide as the result.
-        panel: Panel<'a>,
-    },
+    /// A scaled panel.
+    Add(Term<'a>),
 }
 
-/// The blocks of at most [`BLOCK`] columns that a panel of `cols` columns is handled in, padding included: as few as possible,
-/// and of nearly the same width.
-pub fn blocks(cols: usize) -> impl Iterator<Item = Range<usize>> {
-    let groups = cols.div_ceil(LANES);
-    let count = (groups * LANES).div_ceil(BLOCK);
-    let end = move |block: usize| (block * groups).div_ceil(count.max(1)) * LANES;
-    (0..count).map(move |block| end(block)..end(block + 1))
-}
-
-/// `y = start + alpha · diag(left) · cell · diag(right) · x`, where `x` is the strip's rows and `y` the tile's.
-///
-/// # Panics
-/// If the shapes do not fit each other.
-pub fn multiply(cell: Cell, x: Panel, factors: &Factors, start: Start, mut y: PanelMut) {
-    for columns in blocks(x.cols()) {
-        multiply_columns(Simd::best(), cell, x, factors, start, y.reborrow(), columns);
+impl Start<'_> {
+    fn assert_shape(&self, rows: usize, stride: usize) {
+        let Start::Add(Term { diagonal, panel, .. }) = self else { return };
+        assert_eq!((panel.rows(), panel.stride()), (rows, stride), "shape of the added panel");
+        assert!(diagonal.is_none_or(|d| d.len() == rows), "one factor a row of the added panel");
     }
 }
 
-/// [`multiply`] for one block of columns: multiples of [`LANES`], at most [`BLOCK`] of them.
+/// What the `unsafe` code of the kernels relies on.
+fn assert_shapes((rows, inner): (usize, usize), x: Panel, factors: &Factors, start: Start, y: &PanelMut) {
+    assert_eq!((x.rows(), y.rows(), y.stride()), (inner, rows, x.stride()), "shapes of a product");
+    assert!(factors.left.is_none_or(|d| d.len() == rows), "one left factor a row");
+    assert!(factors.right.is_none_or(|d| d.len() == inner), "one right factor a column");
+    start.assert_shape(rows, x.stride());
+}
+
+/// The sparse factor of a product: consecutive tiles of a matrix.
+#[derive(Debug)]
+pub struct Operand<'a> {
+    tiles: Vec<&'a Tile>,
+    sorted: Option<&'a LengthSortedRows>,
+}
+
+impl<'a> Operand<'a> {
+    /// Some tiles, and their rows sorted by length where there is such a copy.
+    pub fn new(tiles: impl IntoIterator<Item = &'a Tile>, sorted: Option<&'a LengthSortedRows>) -> Self {
+        Self { tiles: tiles.into_iter().collect(), sorted }
+    }
+
+    /// Rows that are stored in sorted order only, for panels to which
+    /// [`LengthSortedRows::suits`] applies.
+    pub fn sorted(rows: &'a LengthSortedRows) -> Self {
+        Self { tiles: Vec::new(), sorted: Some(rows) }
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        match (self.sorted, self.tiles.first()) {
+            (Some(sorted), _) => sorted.shape(),
+            (None, Some(first)) => (self.tiles.iter().map(|tile| tile.rows()).sum(), first.cols()),
+            (None, None) => (0, 0),
+        }
+    }
+}
+
+/// `y = added + alpha · diag(left) · A · diag(right) · x`. What `y` held does not matter.
+///
+/// Strips whose rows lie in several segments of `x` are joined in `scratch` first, once a call.
+/// Segments no smaller than a strip cost next to nothing. The bits of the result depend neither on
+/// the segments nor on which tiles share a call.
 ///
 /// # Panics
 /// If the shapes do not fit each other.
-pub fn multiply_columns(
+pub fn spmm(a: &Operand, x: &Segments, factors: &Factors, added: Option<Term>, y: &mut [f32], scratch: &mut Buffer) {
+    spmm_with(Simd::best(), a, x, factors, added, y, scratch);
+}
+
+/// [`spmm`] with the given instructions.
+pub fn spmm_with(
     simd: Simd,
-    cell: Cell,
-    x: Panel,
+    a: &Operand,
+    x: &Segments,
     factors: &Factors,
-    start: Start,
-    mut y: PanelMut,
-    columns: Range<usize>,
+    added: Option<Term>,
+    y: &mut [f32],
+    scratch: &mut Buffer,
 ) {
-    let stride = x.stride();
-    assert_eq!((x.rows(), y.rows(), y.stride()), (cell.width(), cell.height(), stride), "shapes of a product");
-    assert!(factors.left.is_none_or(|d| d.len() == cell.height()), "one left factor a row");
-    assert!(factors.right.is_none_or(|d| d.len() == cell.width()), "one right factor a column");
-    if let Start::Add { diagonal, panel, .. } = start {
-        assert_eq!((panel.rows(), panel.stride()), (cell.height(), stride), "shape of the added panel");
-        assert!(diagonal.is_none_or(|d| d.len() == cell.height()), "one factor a row of the added panel");
-    }
-    assert!(columns.start <= columns.end && columns.end <= stride, "columns inside of the panel");
-    assert!(columns.start.is_multiple_of(LANES) && columns.len().is_multiple_of(LANES) && columns.len() <= BLOCK);
-    if columns.is_empty() || cell.height() == 0 {
+    let (cols, width) = (x.cols, stride(x.cols));
+    let (rows, inner) = a.shape();
+    assert_eq!(y.len(), rows * width, "rows of the result");
+    if rows == 0 {
+        // Without tiles the number of columns is unknown, and there is nothing to do.
         return;
     }
-    let job = Job { cell, x: x.data(), factors, start, stride, first: columns.start };
-    #[cfg(target_arch = "x86_64")]
-    if simd.is_fast() {
-        let groups = columns.len() / LANES;
-        // SAFETY: `simd` proves that the instructions are there; the shapes were checked above, a tile's offsets when it was
-        // built.
-        unsafe {
-            match simd.is_wide() && groups > 1 {
-                true => avx512::run(&job, groups, y.data_mut()),
-                false => avx2::run(&job, groups, y.data_mut()),
+    assert!(factors.left.is_none_or(|d| d.len() == rows), "one left factor a row");
+    assert!(factors.right.is_none_or(|d| d.len() == inner), "one right factor a column");
+    let whole = added.map_or(Start::Zero, Start::Add);
+    whole.assert_shape(rows, width);
+    x.assert_consecutive(inner);
+
+    if let Some(sorted) = a.sorted.filter(|sorted| sorted.suits(simd, cols)) {
+        let x = Panel::new(inner, cols, x.joined(scratch));
+        sorted.spmm(simd, x, factors, whole, PanelMut::new(rows, cols, y));
+        return;
+    }
+    assert!(!a.tiles.is_empty(), "rows that are stored in sorted order only suit the panel");
+    let ranges: Vec<_> = (0..a.tiles[0].strips()).map(|strip| a.tiles[0].strip_range(strip)).collect();
+    let strips = x.joined_strips(&ranges, scratch);
+    for columns in blocks(cols) {
+        for (strip, (strip_rows, range)) in strips.iter().zip(&ranges).enumerate() {
+            let x = Panel::new(range.len(), cols, strip_rows);
+            let right = factors.right.map(|d| &d[range.clone()]);
+            let mut first = 0;
+            for tile in &a.tiles {
+                let own = first..first + tile.rows();
+                let place = own.start * width..own.end * width;
+                let start = match added {
+                    _ if strip > 0 => Start::Accumulate,
+                    None => Start::Zero,
+                    Some(Term { coefficient, diagonal, panel }) => Start::Add(Term {
+                        coefficient,
+                        diagonal: diagonal.map(|d| &d[own.clone()]),
+                        panel: Panel::new(own.len(), cols, &panel.data()[place.clone()]),
+                    }),
+                };
+                let factors = Factors { alpha: factors.alpha, left: factors.left.map(|d| &d[own.clone()]), right };
+                let y = PanelMut::new(own.len(), cols, &mut y[place]);
+                multiply_cell(simd, tile.cell(strip), x, &factors, start, y, columns.clone());
+                first = own.end;
             }
         }
-        return;
-    }
-    let _ = simd;
-    portable::run(&job, columns.len() / LANES, y.data_mut());
-}
-
-/// A checked call for one block of columns.
-struct Job<'a> {
-    cell: Cell<'a>,
-    x: &'a [f32],
-    factors: &'a Factors<'a>,
-    start: Start<'a>,
-    stride: usize,
-    /// First column of the block.
-    first: usize,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Job<'_> {
-    /// Whether the panel is in a nearby cache.
-    fn is_near(&self) -> bool {
-        self.x.len() <= NEAR
-    }
-
-    /// Whether what the result held does not matter.
-    fn overwrites(&self) -> bool {
-        !matches!(self.start, Start::Accumulate)
     }
 }
-
-/// Runs `$body::<lane groups, values, right>` for run-time numbers.
-macro_rules! specialise {
-    ($groups:expr, $values:expr, $right:expr, $body:ident ( $($argument:expr),* )) => {
-        specialise!(@groups $groups, $values, $right, $body($($argument),*), 1 2 3 4 5 6 7 8)
-    };
-    (@groups $groups:expr, $values:expr, $right:expr, $body:ident $arguments:tt, $($n:literal)*) => {
-        match ($groups, $values, $right) {
-            $(
-                ($n, false, false) => specialise!(@call $body, $n, false, false, $arguments),
-                ($n, true, false) => specialise!(@call $body, $n, true, false, $arguments),
-                ($n, false, true) => specialise!(@call $body, $n, false, true, $arguments),
-                ($n, true, true) => specialise!(@call $body, $n, true, true, $arguments),
-            )*
-            _ => unreachable!("a block has at most eight lane groups"),
-        }
-    };
-    (@call $body:ident, $n:literal, $values:literal, $right:literal, ($($argument:expr),*)) => {
-        $body::<$n, $values, $right>($($argument),*)
-    };
-}
-use specialise;
 
 #[cfg(test)]
 mod tests;

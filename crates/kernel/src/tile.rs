@@ -1,8 +1,9 @@
 //! One tile of a sparse matrix: a run of rows, cut into column strips.
 //!
-//! The product of a tile with a panel reads the panel's rows in random order, and a strip is as many of them as a cache
-//! holds. In a strip a column is a 16-bit offset, and only rows that have an entry there are listed, so a tile takes 2 bytes
-//! a non-zero and at most 4 more for each row of a strip, however large and sparse the matrix is.
+//! The product of a tile with a panel reads the panel's rows in random order, and a strip is as
+//! many of them as a cache holds. In a strip a column is a 16-bit offset, and only rows that have
+//! an entry there are listed, so a tile takes 2 bytes a non-zero and at most 4 more for each row of
+//! a strip, however large and sparse the matrix is.
 
 mod patch;
 
@@ -17,7 +18,7 @@ pub const MAX_TILE_ROWS: usize = 1 << 16;
 /// Columns of a strip are numbered with 16 bits.
 pub const MAX_STRIP_COLUMNS: usize = 1 << 16;
 
-/// Why arrays are no tile.
+/// Why arrays do not form a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TileError {
@@ -41,7 +42,8 @@ pub enum TileError {
     },
 }
 
-/// A run of rows of a sparse matrix, strip after strip. It is checked once, when built, so that products need not.
+/// A run of rows of a sparse matrix, strip after strip. It is checked once, when built, so that
+/// products need not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tile {
     height: usize,
@@ -65,7 +67,7 @@ pub struct Parts {
     pub values: Option<Array<f32>>,
 }
 
-/// How much a tile holds.
+/// The size of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TileSize {
     /// Runs of entries of one row in one strip.
@@ -77,13 +79,13 @@ pub struct TileSize {
 }
 
 impl TileSize {
-    /// Bytes of the arrays of a tile of this size and so many strips.
+    /// Bytes of a tile of this size with `strips` strips.
     pub fn bytes(&self, strips: usize) -> usize {
         8 * (strips + 1) + 4 * self.runs + self.nonzeros * if self.weighted { 6 } else { 2 }
     }
 }
 
-/// What one strip of a tile holds.
+/// A cell: one strip of a tile.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell<'a> {
     height: usize,
@@ -95,8 +97,8 @@ pub struct Cell<'a> {
 }
 
 impl Tile {
-    /// A tile of `height` rows and `cols` columns, in strips of `width` columns (the last may be narrower);
-    /// at least one strip, which is empty when there are no columns.
+    /// A tile of `height` rows and `cols` columns, in strips of `width` columns (the last may be
+    /// narrower); at least one strip, which is empty when there are no columns.
     pub fn new(height: usize, cols: usize, width: usize, parts: Parts) -> Result<Self, TileError> {
         let Parts { starts, rows, counts, columns, values } = &parts;
         let lengths = |fits: bool, what| {
@@ -146,13 +148,23 @@ impl Tile {
         self.parts.starts.len() - 1
     }
 
-    /// How much it holds.
+    /// Columns of the tile.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// The columns of a strip.
+    pub fn strip_range(&self, strip: usize) -> std::ops::Range<usize> {
+        strip * self.width..self.cols.min((strip + 1) * self.width)
+    }
+
+    /// Its size.
     pub fn size(&self) -> TileSize {
         let Parts { rows, columns, values, .. } = &self.parts;
         TileSize { runs: rows.len(), nonzeros: columns.len(), weighted: values.is_some() }
     }
 
-    /// What strip `strip` holds.
+    /// The cell of a strip.
     #[inline]
     pub fn cell(&self, strip: usize) -> Cell<'_> {
         let Parts { starts, rows, counts, columns, values } = &self.parts;
@@ -160,7 +172,7 @@ impl Tile {
         let (runs, entries) = (r0 as usize..r1 as usize, c0 as usize..c1 as usize);
         Cell {
             height: self.height,
-            width: self.width.min(self.cols - strip * self.width),
+            width: self.strip_range(strip).len(),
             rows: &rows[runs.clone()],
             counts: &counts[runs],
             columns: &columns[entries.clone()],

@@ -4,16 +4,17 @@ use std::ops::Range;
 
 const SMALLEST: usize = 64;
 const LARGEST: usize = 4096;
-/// At least so many tiles where they are not too small, so that many workers find work in a small matrix.
+/// Least number of tiles, unless they get too small: many workers find work in a small matrix.
 const WANTED: usize = 64;
-/// Rows of a tile beyond which there are as many tiles as wanted: sums over fewer rows take as long as what is summed.
+/// Rows of a tile above which there are [`WANTED`] tiles: combining sums of shorter tiles takes as
+/// long as the sums.
 const SMALL: usize = 256;
-/// At least so many tiles where they are no larger than that.
+/// Least number of tiles of at most that size.
 const WANTED_SMALL: usize = 16;
 
-/// Consecutive runs of rows, all of one size but the last. The size depends on the number of rows alone, so results that are
-/// computed tile by tile do not depend on who computes them. It is a power of two, so that rows which are added to a matrix
-/// leave those that were there in their tiles, until there are twice as many.
+/// Consecutive runs of rows of equal size, except the last. The size depends on the number of rows
+/// alone, so results computed tile by tile do not depend on the workers. It is a power of two, so
+/// rows added to a matrix leave existing rows in their tiles until their number has doubled.
 ///
 /// ```
 /// let tiling = isvd_kernel::Tiling::new(1000);
@@ -26,7 +27,8 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// The tiling of `rows` rows: 64 to 127 tiles of 256 to 4096 rows, or 16 to 31 of 64 to 256, as far as these sizes allow.
+    /// The tiling of `rows` rows: 64 to 127 tiles of 256 to 4096 rows, or 16 to 31 of 64 to 256, as
+    /// far as these limits allow.
     pub fn new(rows: usize) -> Self {
         let in_tiles = |count: usize| (rows / count).checked_ilog2().map_or(1, |power| 1 << power);
         let small = in_tiles(WANTED_SMALL).min(SMALL);

@@ -4,7 +4,7 @@ use std::process;
 
 use super::super::{Error, Request, error, signals};
 use crate::engine::Cluster;
-use crate::engine::mesh::{Facts, Mesh, MeshError};
+use crate::engine::mesh::{ClusterAgreement, Mesh, MeshError};
 
 /// Entries of a config that may differ from machine to machine: what is in the files is compared instead.
 const FILES: [&str; 6] = ["data.path", "data.features", "data.labels", "data.train", "data.valid", "data.test"];
@@ -37,9 +37,9 @@ fn end(error: &MeshError) -> ! {
 }
 
 /// What is known before anything is loaded.
-fn facts_of(request: &Request) -> Facts {
+fn facts_of(request: &Request) -> ClusterAgreement {
     let experiment = &request.experiment;
-    let mut facts = Facts::default();
+    let mut facts = ClusterAgreement::default();
     facts.add("the version", env!("CARGO_PKG_VERSION"));
     facts.add("the config", &experiment.name);
     facts.add("seed", experiment.seed);

@@ -17,7 +17,7 @@ use super::{Follow, FollowError};
 use crate::dataset::format::Weights;
 use crate::dataset::stream::{Batch, Entry, Log, Notice, Record, Refusal, StreamError, Time, Update};
 use crate::dataset::{Budget, Dataset, Ids, OverBudget, Source};
-use crate::engine::Watch;
+use crate::engine::Monitor;
 use crate::experiment::event::{Running, Task};
 use crate::experiment::follow::{BatchFigures, EmbeddingFigures, FollowFigures};
 use crate::experiment::metrics::{EMBEDDING, Seconds, Stage};
@@ -387,7 +387,7 @@ impl<'a> Session<'a> {
     fn embed(&mut self, figures: BatchFigures) -> Result<BatchFigures, Error> {
         let start = Instant::now();
         let running = Running::begin(&self.teller, Task::Stage(FOLLOW));
-        let watch = Watch::new(running.iterations());
+        let watch = Monitor::new(running.iterations());
         let experiment = &self.request.experiment;
         let found = self.follower_mut().embed(watch);
         let found = found.map(|embedding| decomposition_of(embedding, &experiment.embedding.svd));

@@ -247,6 +247,7 @@ pub(crate) fn read_short_text(path: &Path, most: usize) -> io::Result<String> {
 }
 
 /// Reads a file of at most `most` bytes.
+#[cfg(feature = "experiment")]
 pub(crate) fn read_short(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![];
     File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;

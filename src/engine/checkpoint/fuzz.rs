@@ -1,12 +1,13 @@
-//! The files of a checkpoint, for a fuzzer to change.
+//! Fuzzing targets for the files of a checkpoint.
 
-use super::journal::{Header, decode, encode};
+use super::file::{CheckpointFile, CheckpointFileWriter};
+use super::log::Header;
 use super::manifest::{Identity, Manifest, Record};
-use super::piece::{Piece, PieceWriter};
 use crate::engine::fuzz::{Draw, ROOM, Target};
+use crate::engine::leader::{decode, encode};
 use crate::graph::Tiling;
 
-/// What bincode asks for at most when a length says so.
+/// What bincode allocates at most for a length.
 const ROOM_OF_NUMBERS: usize = 4 << 20;
 
 pub(in crate::engine) fn targets() -> [Target; 3] {
@@ -17,20 +18,20 @@ pub(in crate::engine) fn targets() -> [Target; 3] {
     ]
 }
 
-/// A piece of some rows, and the bytes of its file.
-fn piece(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> (Piece, Vec<u8>) {
+/// A file of some rows: its description and its bytes.
+fn piece(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> (CheckpointFile, Vec<u8>) {
     let (rows, tile_rows) = (draw(20), 1 + draw(9));
     written(file, (rows, row_bytes), tile_rows)
 }
 
-/// One that can be of a panel.
-fn panel(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> Piece {
+/// The description of a file that can hold a panel.
+fn panel(draw: &mut Draw<'_>, file: &str, row_bytes: usize) -> CheckpointFile {
     let rows = draw(200);
     written(file, (rows, row_bytes), Tiling::new(rows).tile_rows()).0
 }
 
-fn written(file: &str, (rows, row_bytes): (usize, usize), tile_rows: usize) -> (Piece, Vec<u8>) {
-    let mut writer = PieceWriter::new(Vec::new(), file, rows, row_bytes, tile_rows);
+fn written(file: &str, (rows, row_bytes): (usize, usize), tile_rows: usize) -> (CheckpointFile, Vec<u8>) {
+    let mut writer = CheckpointFileWriter::new(Vec::new(), file, rows, row_bytes, tile_rows);
     for row in 0..rows {
         writer.push(&vec![row as u8; row_bytes]).expect("there is memory");
     }
@@ -50,7 +51,7 @@ fn example_manifest(draw: &mut Draw<'_>) -> Vec<u8> {
     Manifest::new(draw(100) as u64, run, records).text().into_bytes()
 }
 
-/// A checksum keeps nobody from writing another manifest, so what is changed here gets the right one as well.
+/// Changed manifests get the right checksum, since anybody could write one.
 fn takes_manifest(text: &[u8]) -> bool {
     if let Ok(manifest) = Manifest::parse(text) {
         assert_eq!(Manifest::parse(manifest.text().as_bytes()).expect("it was written"), manifest);
@@ -59,7 +60,7 @@ fn takes_manifest(text: &[u8]) -> bool {
     let sealed = Manifest::new(changed.number, changed.run, changed.records);
     let Ok(manifest) = Manifest::parse(sealed.text().as_bytes()) else { return false };
     assert_eq!(manifest, sealed);
-    for piece in manifest.pieces() {
+    for piece in manifest.files() {
         let _ = piece.read(text, text.len() as u64, |_| ());
     }
     for panel in manifest.records.iter().flat_map(|record| &record.panels) {
@@ -71,7 +72,7 @@ fn takes_manifest(text: &[u8]) -> bool {
     true
 }
 
-/// What a manifest says of a file in words, and then the file.
+/// The description of a file as text, and then the file.
 fn example_piece(draw: &mut Draw<'_>) -> Vec<u8> {
     let row_bytes = draw(20);
     let (piece, file) = piece(draw, "0-left-0", row_bytes);
@@ -85,7 +86,7 @@ fn takes_piece(bytes: &[u8]) -> bool {
     let end = count.checked_mul(4).and_then(|end| usize::try_from(end).ok());
     let Some((checksums, file)) = end.and_then(|end| rest.split_at_checked(end)) else { return false };
     let checksums = checksums.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
-    let piece = Piece { file: "0-left-0".to_owned(), rows, row_bytes, tile_rows, checksums };
+    let piece = CheckpointFile { file: "0-left-0".to_owned(), rows, row_bytes, tile_rows, checksums };
     if !piece.is_sound() {
         return false;
     }
@@ -96,7 +97,7 @@ fn takes_piece(bytes: &[u8]) -> bool {
     is_whole
 }
 
-/// Numbers like those of a piece of work.
+/// Numbers like those of a state.
 type Numbers = (u64, f64, Vec<f64>, Option<Vec<(u32, bool)>>, String);
 
 fn example_numbers(draw: &mut Draw<'_>) -> Vec<u8> {

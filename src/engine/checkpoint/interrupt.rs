@@ -1,9 +1,9 @@
-//! A wish that the run should end, from outside.
+//! A request from outside to end the run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-/// Whether the run was asked to end, and whether it will look.
+/// A flag that asks the run to end, and whether the run checks it.
 ///
 /// ```
 /// let interrupt = isvd_dist::engine::checkpoint::Interrupt::default();
@@ -21,7 +21,8 @@ struct Flags {
 }
 
 impl Interrupt {
-    /// Asks the run to end. False if it does not look: then whoever asks may end it on the spot.
+    /// Asks the run to end. False if the run does not check the flag: then the caller may end it at
+    /// once.
     pub fn ask(&self) -> bool {
         self.0.is_asked.store(true, SeqCst);
         self.0.is_held.load(SeqCst)
@@ -32,19 +33,19 @@ impl Interrupt {
         self.0.is_asked.load(SeqCst)
     }
 
-    /// From here on the run looks by itself, or must not be ended.
+    /// From here on the run checks the flag, or must not be ended.
     pub fn hold(&self) {
         self.0.is_held.store(true, SeqCst);
     }
 
-    /// From here on nothing is lost if the run ends. True if it was asked to meanwhile.
+    /// From here on the run may be ended at once. True if it was asked to meanwhile.
     pub fn release(&self) -> bool {
         self.0.is_held.store(false, SeqCst);
         self.is_asked()
     }
 
-    /// Notes that the run ends because it was asked to.
-    pub(super) fn meet(&self) {
+    /// Records that the run ends because it was asked to.
+    pub(super) fn acknowledge(&self) {
         self.0.is_met.store(true, SeqCst);
     }
 

@@ -1,45 +1,45 @@
-//! What a checkpoint says: which run it is of, what that had found, and the files that hold it.
+//! The manifest of a checkpoint: the run, its stages, and their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::piece::Piece;
+use super::file::CheckpointFile;
 
-/// The version of the form of manifests and pieces.
+/// Version of the format of manifests and files.
 const FORMAT: u32 = 4;
 
-/// What tells runs that give other results apart: every setting by its name, and the data.
+/// What distinguishes runs with different results: every setting by its name, and the data.
 pub type Identity = BTreeMap<String, String>;
 
 /// A checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     format: u32,
-    /// Of all the rest.
+    /// Checksum of all other fields.
     checksum: u32,
     pub(super) number: u64,
     pub(super) run: Identity,
-    /// At most one a piece of work.
+    /// At most one record a stage.
     pub(super) records: Vec<Record>,
 }
 
-/// What there is of a piece of work.
+/// The state or the result of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// Which one of the run, from 0.
     pub(super) work: usize,
-    /// What is asked for; nothing else is taken for it.
+    /// Identifies the problem.
     pub(super) label: String,
-    /// Whether it is the answer, or a state on the way to it.
+    /// Whether it is the result, or a state on the way.
     pub(super) is_finished: bool,
-    /// All numbers that are no panel.
-    pub(super) numbers: Piece,
-    pub(super) panels: Vec<Piece>,
+    /// Everything but the panels.
+    pub(super) numbers: CheckpointFile,
+    pub(super) panels: Vec<CheckpointFile>,
 }
 
 impl Record {
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &CheckpointFile> {
         std::iter::once(&self.numbers).chain(&self.panels)
     }
 }
@@ -53,7 +53,7 @@ pub(super) enum ManifestError {
     Format { found: u32 },
     #[error("its checksum is wrong")]
     Checksum,
-    #[error("the pieces that it names make no sense")]
+    #[error("the files that it names make no sense")]
     Pieces,
 }
 
@@ -64,7 +64,7 @@ impl Manifest {
         manifest
     }
 
-    /// The checksum that it should have. What serde writes depends on the content alone.
+    /// The expected checksum. The text that serde writes depends on the content alone.
     fn sum(&self) -> u32 {
         crc32fast::hash(Self { checksum: 0, ..self.clone() }.text().as_bytes())
     }
@@ -88,18 +88,18 @@ impl Manifest {
         }
         let mut works = BTreeSet::new();
         let is_sound = manifest.records.iter().all(|record| {
-            let are_panels = record.panels.iter().all(Piece::is_of_panel);
-            works.insert(record.work) && record.pieces().all(Piece::is_sound) && are_panels
+            let are_panels = record.panels.iter().all(CheckpointFile::is_of_panel);
+            works.insert(record.work) && record.files().all(CheckpointFile::is_sound) && are_panels
         });
         if is_sound { Ok(manifest) } else { Err(ManifestError::Pieces) }
     }
 
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
-        self.records.iter().flat_map(Record::pieces)
+    pub(super) fn files(&self) -> impl Iterator<Item = &CheckpointFile> {
+        self.records.iter().flat_map(Record::files)
     }
 }
 
-/// What differs between two runs, for people.
+/// The differences between two runs, as text.
 pub fn differences(was: &Identity, is: &Identity) -> Vec<String> {
     let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
     let value = |run: &Identity, name: &String| run.get(name).map_or("not set".to_owned(), Clone::clone);
@@ -113,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn manifest() -> Manifest {
-        let piece = |file: &str, rows, checksums: usize| Piece {
+        let piece = |file: &str, rows, checksums: usize| CheckpointFile {
             file: file.into(),
             rows,
             row_bytes: 12,
@@ -157,21 +157,21 @@ mod tests {
         assert!(matches!(Manifest::parse(broken.text().as_bytes()), Err(ManifestError::Pieces)));
     }
 
-    /// A panel without columns takes no bytes, and needs a checksum for every tile all the same.
+    /// A panel without columns has no bytes, but a checksum for every tile.
     #[test]
     fn a_panel_of_more_rows_than_its_checksums_answer_for_makes_no_sense() {
         for (rows, tile_rows, is_sound) in [(128, 64, true), (128, 128, false), (1 << 60, 1 << 59, false)] {
             let Manifest { run, mut records, .. } = manifest();
             let checksums = u64::div_ceil(rows, tile_rows);
-            let panel = Piece { rows, row_bytes: 0, tile_rows, ..records[0].panels[0].clone() };
-            records[0].panels = vec![Piece { checksums: vec![0; checksums as usize], ..panel }];
+            let panel = CheckpointFile { rows, row_bytes: 0, tile_rows, ..records[0].panels[0].clone() };
+            records[0].panels = vec![CheckpointFile { checksums: vec![0; checksums as usize], ..panel }];
             let forged = Manifest::new(1, run, records);
             assert_eq!(Manifest::parse(forged.text().as_bytes()).is_ok(), is_sound, "{rows} rows");
         }
     }
 
     proptest! {
-        /// A changed byte is found, unless it changes nothing that is said.
+        /// A changed byte is detected, unless the content is the same.
         #[test]
         fn a_changed_byte_is_an_error_or_says_the_same(place in 0usize..2000, flip in 1u8..=255) {
             let mut text = manifest().text().into_bytes();

@@ -1,41 +1,42 @@
-//! Checkpoints: what a run has found so far, on the disk, so that another run can go on from there.
+//! Checkpoints on disk, from which another run can resume.
 //!
-//! A run does one piece of work after the other: a decomposition, a training. A [`Watch`] stands by each. What a finished
-//! one found is an [`Answer`], and is read instead of found again. One on its way writes its state into a [`Journal`] between
-//! two steps, and all workers go on from it. The [`Keeper`] of the run knows when it is time, and whether somebody asked
-//! the run to end; it decides for all workers. Only the first worker touches the disk; the others get what it read
-//! through the dataflow, so that a run can go on with any number of workers.
+//! A run consists of stages: a decomposition, a training. A [`Monitor`] accompanies each. The
+//! result of a finished stage is a [`StoredResult`], and is read in place of computed again. A
+//! stage in progress writes its state into a [`CheckpointLog`] between iterations, and all workers
+//! resume from it. The [`CheckpointWriter`] of the run decides for all workers when a checkpoint is
+//! due, and whether the run was asked to end. Only the first worker accesses the disk. The others
+//! get their parts through the dataflow, so a run can resume with any number of workers.
 //!
 //! # On the disk
 //!
 //! ```text
-//! checkpoint/000007.json    what the run had found, and the pieces that hold it, with their checksums
+//! checkpoint/000007.json    what the run had found, and the files that hold it, with their checksums
 //! checkpoint/000008.json    the same a little later
-//! checkpoint/pieces/…       panels, row after row, and the numbers beside them
+//! checkpoint/pieces/…      panels, row after row, and their numbers
 //! ```
 //!
-//! A piece never changes, so that checkpoints share those that they have in common. Every file is written beside its place,
-//! brought to the disk, and then renamed; a checkpoint takes its name after its pieces. The two newest are kept. Panels
-//! are 32-bit and all other numbers 64-bit little-endian floats, so all come back with the same bits.
+//! A file never changes, so checkpoints share files. Every file is written under a temporary name,
+//! synchronised, and renamed; the manifest comes last. The two newest checkpoints are kept. Panels
+//! are 32-bit and other numbers 64-bit little-endian floats, so all bits are restored.
 
+mod file;
 #[cfg(feature = "fuzzing")]
 pub(super) mod fuzz;
 mod interrupt;
-mod journal;
-mod keeper;
+mod log;
 mod manifest;
+mod monitor;
 mod notice;
-mod piece;
 mod store;
-mod watch;
+mod writer;
 
 pub use interrupt::Interrupt;
-pub use journal::{Journal, State};
-pub use keeper::{Every, Keeper, Rhythm};
+pub use log::{CheckpointLog, State};
 pub use manifest::{Identity, differences};
+pub use monitor::{Monitor, StoredResult};
 pub use notice::{CheckpointError, Notice};
 pub use store::{Space, Store, is_full, is_there};
-pub use watch::{Answer, Watch};
+pub use writer::{CheckpointPolicy, CheckpointWriter, Every};
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What there is to tell about checkpoints, and what can go wrong with them.
+//! Notices and errors of checkpoints.
 
 use std::fmt::{self, Display, Formatter};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::engine::EngineError;
 
-/// Something that a person should know; the run goes on.
+/// A message for the user; the run goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
@@ -20,7 +20,7 @@ pub enum Notice {
         /// Where it would be.
         folder: PathBuf,
     },
-    /// There is a checkpoint that nobody asked to go on from.
+    /// There is a checkpoint, and the run was not asked to resume.
     NotResumed {
         /// Where it is.
         folder: PathBuf,
@@ -32,12 +32,12 @@ pub enum Notice {
         /// What is wrong with it.
         reason: String,
     },
-    /// A checkpoint could not be written; the one before it is still there.
+    /// A checkpoint could not be written; the previous one is still there.
     NotKept {
         /// Why.
         reason: String,
     },
-    /// What the checkpoint has of a piece of work is not of this one.
+    /// The checkpoint holds a stage of another problem.
     OtherWork {
         /// Which one of the run, from 0.
         work: usize,
@@ -113,7 +113,7 @@ pub enum CheckpointError {
 }
 
 impl From<CheckpointError> for EngineError {
-    /// As text, since it travels between processes.
+    /// As text, which can be sent to other processes.
     fn from(error: CheckpointError) -> Self {
         Self::Checkpoint { reason: error.to_string() }
     }

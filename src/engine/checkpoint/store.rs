@@ -5,18 +5,18 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use super::file::{CheckpointFile, CheckpointFileWriter, Damage};
 use super::manifest::{Identity, Manifest, Record, differences};
 use super::notice::{CheckpointError, Notice};
-use super::piece::{Damage, Piece, PieceWriter};
 
-/// How many checkpoints are kept: the newest, and one to fall back on.
+/// Checkpoints that are kept: the newest, and one to fall back on.
 const KEPT: usize = 2;
-/// The folder of the pieces, within that of the checkpoints.
+/// The folder of the data files, within that of the checkpoints.
 const PIECES: &str = "pieces";
-/// The ending of files that are not whole yet.
+/// Suffix of incomplete files.
 const UNFINISHED: &str = "tmp";
 
-/// Room on a disk. Many file systems hold a limited number of files, whatever their length.
+/// Space on a disk, in bytes and in files: many file systems limit both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     /// The length of all files.
@@ -30,19 +30,19 @@ pub struct Space {
 pub struct Store {
     folder: PathBuf,
     run: Identity,
-    /// That of the newest checkpoint, usable or not.
+    /// Number of the newest checkpoint, usable or not.
     number: u64,
-    /// What is known of the work so far: that of the newest usable checkpoint.
+    /// Records of the newest usable checkpoint.
     records: Vec<Record>,
     /// The usable checkpoints, the newest last.
     kept: Vec<Manifest>,
-    /// Pieces that were written for the next one.
+    /// Files written for the next checkpoint.
     pending: HashSet<String>,
 }
 
 impl Store {
-    /// Looks into a folder, which need not be there. To resume is to go on from the newest checkpoint that is whole; one of
-    /// another run is an error then.
+    /// Opens a folder, which need not exist. To resume means to use the newest intact checkpoint;
+    /// one of another run is an error then.
     pub fn open(
         folder: &Path,
         run: Identity,
@@ -87,45 +87,45 @@ impl Store {
         Ok(store)
     }
 
-    /// A manifest, if it and all its pieces are whole. Those of another run are not looked at.
+    /// Reads a manifest, and verifies its files unless it is of another run.
     fn load(&self, path: &Path) -> Result<Manifest, String> {
         let text = fs::read(path).map_err(|error| error.to_string())?;
         let manifest = Manifest::parse(&text).map_err(|error| error.to_string())?;
         let mut seen = HashSet::new();
-        for piece in manifest.pieces().filter(|piece| manifest.run == self.run && seen.insert(&piece.file)) {
+        for piece in manifest.files().filter(|piece| manifest.run == self.run && seen.insert(&piece.file)) {
             self.read_tiles(piece, |_| ()).map_err(|damage| damage.to_string())?;
         }
         Ok(manifest)
     }
 
-    fn read_tiles(&self, piece: &Piece, take: impl FnMut(&[u8])) -> Result<(), Damage> {
+    fn read_tiles(&self, piece: &CheckpointFile, take: impl FnMut(&[u8])) -> Result<(), Damage> {
         let unreadable = |source| Damage::Unreadable { file: piece.file.clone(), source };
         let file = File::open(self.piece_path(&piece.file)).map_err(unreadable)?;
         let length = file.metadata().map_err(unreadable)?.len();
         piece.read(BufReader::new(file), length, take)
     }
 
-    /// What there is of a piece of work.
+    /// The record of a stage.
     pub(super) fn record(&self, work: usize) -> Option<&Record> {
         self.records.iter().find(|record| record.work == work)
     }
 
-    /// The bytes of a piece.
-    pub(super) fn read(&self, piece: &Piece) -> Result<Vec<u8>, CheckpointError> {
+    /// The content of a file.
+    pub(super) fn read(&self, piece: &CheckpointFile) -> Result<Vec<u8>, CheckpointError> {
         let mut bytes = Vec::new();
         self.read_tiles(piece, |tile| bytes.extend_from_slice(tile)).map_err(|_| self.lost(&piece.file))?;
         Ok(bytes)
     }
 
     /// The numbers of a panel, row after row.
-    pub(super) fn read_panel(&self, piece: &Piece) -> Result<Vec<f32>, CheckpointError> {
+    pub(super) fn read_panel(&self, piece: &CheckpointFile) -> Result<Vec<f32>, CheckpointError> {
         let mut numbers = Vec::new();
         let take = |tile: &[u8]| numbers.extend(tile.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)));
         self.read_tiles(piece, take).map_err(|_| self.lost(&piece.file))?;
         Ok(numbers)
     }
 
-    /// A piece was whole when the run began, and is not any more.
+    /// The error for a file that was intact when the run began.
     pub(super) fn lost(&self, name: &str) -> CheckpointError {
         CheckpointError::Lost { path: self.piece_path(name) }
     }
@@ -135,19 +135,20 @@ impl Store {
         self.number + 1
     }
 
-    /// Writes a piece of `rows` rows, which `fill` pushes; again without older checkpoints, if the disk is full.
+    /// Writes a file of `rows` rows, which `fill` pushes; if the disk is full, again without older
+    /// checkpoints.
     pub(super) fn write(
         &mut self,
         name: &str,
         (rows, row_bytes): (usize, usize),
         tile_rows: usize,
-        fill: impl Fn(&mut PieceWriter<&File>) -> io::Result<()>,
-    ) -> Result<Piece, CheckpointError> {
+        fill: impl Fn(&mut CheckpointFileWriter<&File>) -> io::Result<()>,
+    ) -> Result<CheckpointFile, CheckpointError> {
         let path = self.piece_path(name);
         let write = || {
             let mut written = None;
             put(&path, |file| {
-                let mut writer = PieceWriter::new(file, name, rows, row_bytes, tile_rows);
+                let mut writer = CheckpointFileWriter::new(file, name, rows, row_bytes, tile_rows);
                 fill(&mut writer)?;
                 written = Some(writer.finish()?.0);
                 Ok(())
@@ -162,7 +163,7 @@ impl Store {
         written.map_err(|source| CheckpointError::Unwritable { path, source })
     }
 
-    /// Makes a checkpoint of what is known with a record that is new, and removes what no checkpoint needs any more.
+    /// Makes a checkpoint of the known records and a new one, and removes unused files.
     pub(super) fn commit(&mut self, record: Record) -> Result<(), CheckpointError> {
         let mut records = self.records.clone();
         records.retain(|other| other.work != record.work);
@@ -189,11 +190,11 @@ impl Store {
         Ok(())
     }
 
-    /// Gives a checkpoint up that could not be written: its pieces would only take room that is missing.
+    /// Removes the files of a checkpoint that could not be written.
     pub(super) fn give_up(&mut self) {
-        let pieces: HashSet<String> =
-            self.kept.iter().flat_map(Manifest::pieces).map(|piece| piece.file.clone()).collect();
-        for name in std::mem::take(&mut self.pending).difference(&pieces) {
+        let files: HashSet<String> =
+            self.kept.iter().flat_map(Manifest::files).map(|piece| piece.file.clone()).collect();
+        for name in std::mem::take(&mut self.pending).difference(&files) {
             let _ = fs::remove_file(self.piece_path(name));
         }
     }
@@ -209,7 +210,7 @@ impl Store {
         true
     }
 
-    /// What all checkpoints take.
+    /// Space that all checkpoints take.
     pub(super) fn taken(&self) -> Space {
         let mut taken = Space { bytes: 0, files: 0 };
         for folder in [&self.folder, &self.folder.join(PIECES)] {
@@ -222,13 +223,13 @@ impl Store {
         taken
     }
 
-    /// What a user may still write where they are, if the system tells.
+    /// Free space where they are, if the system tells.
     pub(super) fn free(&self) -> Option<Space> {
         #[cfg(unix)]
         {
             let found = rustix::fs::statvfs(&self.folder).ok()?;
             let bytes = found.f_bavail.saturating_mul(found.f_frsize);
-            // A file system without a fixed number of files says that it has none at all.
+            // File systems without a limit report zero files.
             let files = if found.f_files == 0 { u64::MAX } else { found.f_favail };
             Some(Space { bytes, files })
         }
@@ -236,7 +237,7 @@ impl Store {
         None
     }
 
-    /// Removes what no checkpoint needs. What cannot be removed now is removed later.
+    /// Removes files that no checkpoint uses. Failures are retried later.
     fn prune(&self) {
         let numbers: HashSet<u64> = self.kept.iter().map(|manifest| manifest.number).collect();
         for number in
@@ -244,10 +245,10 @@ impl Store {
         {
             let _ = fs::remove_file(self.manifest_path(number));
         }
-        let pieces = self.kept.iter().flat_map(Manifest::pieces).map(|piece| piece.file.as_str());
-        let pieces: HashSet<&str> = pieces.chain(self.pending.iter().map(String::as_str)).collect();
+        let files = self.kept.iter().flat_map(Manifest::files).map(|piece| piece.file.as_str());
+        let files: HashSet<&str> = files.chain(self.pending.iter().map(String::as_str)).collect();
         for name in names_in(&self.folder.join(PIECES)).unwrap_or_default() {
-            if !pieces.contains(name.as_str()) {
+            if !files.contains(name.as_str()) {
                 let _ = fs::remove_file(self.piece_path(&name));
             }
         }
@@ -290,7 +291,7 @@ fn numbers_in(folder: &Path) -> io::Result<Vec<u64>> {
     let names = names_in(folder)?;
     let number =
         |name: &String| name.strip_suffix(".json")?.parse().ok().filter(|&found| manifest_name(found) == *name);
-    // There is none after the last number.
+    // There is no checkpoint after the last number.
     Ok(names.iter().filter_map(number).filter(|&number| number < u64::MAX).collect())
 }
 
@@ -303,7 +304,7 @@ fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     entries.filter_map(|entry| entry.map(|entry| entry.file_name().into_string().ok()).transpose()).collect()
 }
 
-/// Writes a file whole or not at all, and brings it to the disk.
+/// Writes a file atomically, and synchronises it.
 fn put(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -316,13 +317,13 @@ fn put(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> io::Result<(
         })
         .and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
-        // It would only take room that is missing.
+        // An incomplete file only takes space.
         let _ = fs::remove_file(&unfinished);
     }
     written
 }
 
-/// Brings the names in a folder to the disk. Not every system can open a folder.
+/// Synchronises a folder. Not every system can open one.
 fn synchronize(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
@@ -331,7 +332,7 @@ fn synchronize(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Catches a full disk that costs the next checkpoint while an older one could go.
+    /// Catches a full disk that fails the next checkpoint while an older one could go.
     #[test]
     fn on_a_full_disk_older_checkpoints_make_room_for_the_next() {
         let folder = tempfile::tempdir().unwrap();
@@ -342,21 +343,26 @@ mod tests {
                 false => writer.push(&[7; 8]),
             })
         };
-        let record =
-            |numbers: Piece| Record { work: 0, label: String::new(), is_finished: false, numbers, panels: Vec::new() };
+        let record = |numbers: CheckpointFile| Record {
+            work: 0,
+            label: String::new(),
+            is_finished: false,
+            numbers,
+            panels: Vec::new(),
+        };
         for number in 1..=2 {
             let piece = write(&mut store, &format!("0-numbers-{number}"), &|| false).unwrap();
             store.commit(record(piece)).unwrap();
         }
         let path = |name: &str| folder.path().join(PIECES).join(name);
-        // Nothing of the newest one is given for the next, however full the disk is.
+        // The newest checkpoint is never removed for the next.
         assert!(write(&mut store, "0-numbers-3", &|| true).is_err());
         assert_eq!((path("0-numbers-1").exists(), path("0-numbers-2").exists()), (false, true));
         assert_eq!(numbers_in(folder.path()).unwrap(), [2]);
         store.give_up();
         let piece = write(&mut store, "0-numbers-3", &|| false).unwrap();
         store.commit(record(piece)).unwrap();
-        // There is room once the oldest is gone; what was written before stays.
+        // There is space once the oldest is gone; earlier files stay.
         write(&mut store, "0-panel", &|| false).unwrap();
         let piece = write(&mut store, "0-numbers-4", &|| path("0-numbers-2").exists()).unwrap();
         assert!(path("0-panel").exists());

@@ -1,4 +1,4 @@
-//! A made-up piece of work, interrupted at every step and taken up by other workers.
+//! A synthetic stage, interrupted at every step and resumed by other workers.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -12,14 +12,14 @@ use crate::matrix::Dense;
 const STEPS: usize = 5;
 const COLS: usize = 11;
 
-/// A panel that was multiplied again and again, and a number that no text form brings back.
+/// A panel that is multiplied repeatedly, and a number with many digits.
 #[derive(Debug, PartialEq)]
 struct Found {
     panel: Dense,
     number: f64,
 }
 
-impl Answer for Found {
+impl StoredResult for Found {
     type Numbers = f64;
 
     fn numbers(&self) -> f64 {
@@ -44,22 +44,22 @@ fn asking(interrupt: &Interrupt) -> Arc<Progress> {
 }
 
 /// Does the work; tells of every step that is begun.
-fn work(watch: Watch<Progress>, cluster: Cluster) -> Result<Found, EngineError> {
-    watch.once("made up", cluster, || {
-        let watch = watch.clone();
+fn work(monitor: Monitor<Progress>, cluster: Cluster) -> Result<Found, EngineError> {
+    monitor.once("made up", cluster, || {
+        let monitor = monitor.clone();
         run(cluster, Vec::new(), move |session| {
-            let mut journal = Journal::new(&watch, "made up");
+            let mut log = CheckpointLog::new(&monitor, "made up");
             let first = session.random_normal(700, COLS, 1, stream::SYNTHETIC)?;
             let (mut step, mut number) = (0, 0.1f64);
             let mut panels = vec![first];
-            if let Some(((steps, before), kept)) = journal.resume(session)? {
+            if let Some(((steps, before), kept)) = log.resume(session)? {
                 (step, number, panels) = (steps, before, kept);
             }
             while step < STEPS {
                 let named = panels.iter().enumerate().map(|(place, panel)| (format!("panel-{place}"), panel));
-                journal.keep(session, || State { numbers: (step, number), panels: named.collect() })?;
+                log.keep(session, || State { numbers: (step, number), panels: named.collect() })?;
                 if session.worker() == 0 {
-                    watch.progress()(step);
+                    monitor.progress()(step);
                 }
                 let rotation: Vec<f32> = (0..COLS * COLS).map(|place| (place as f32).sin()).collect();
                 let next = session.times_small(&panels[step], &rotation, COLS)?;
@@ -71,7 +71,7 @@ fn work(watch: Watch<Progress>, cluster: Cluster) -> Result<Found, EngineError> 
     })
 }
 
-fn keeper(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<Vec<Notice>>>) -> Arc<Keeper> {
+fn writer(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<Vec<Notice>>>) -> Arc<CheckpointWriter> {
     kept(folder, Every::Time(Duration::from_secs(1000)), resume, interrupt, said)
 }
 
@@ -81,10 +81,10 @@ fn kept(
     resume: bool,
     interrupt: &Interrupt,
     said: &Arc<Mutex<Vec<Notice>>>,
-) -> Arc<Keeper> {
-    let rhythm = Rhythm { every: Some(every), resume };
+) -> Arc<CheckpointWriter> {
+    let rhythm = CheckpointPolicy { every: Some(every), resume };
     let said = said.clone();
-    Keeper::new(Some(folder), Identity::new(), rhythm, interrupt.clone(), move |notice| {
+    CheckpointWriter::new(Some(folder), Identity::new(), rhythm, interrupt.clone(), move |notice| {
         said.lock().unwrap().push(notice)
     })
     .unwrap()
@@ -100,51 +100,51 @@ fn clusters() -> impl Iterator<Item = Cluster> + Clone {
 
 #[test]
 fn work_that_is_interrupted_at_every_step_finds_the_same() {
-    let expected = work(Watch::new(Arc::new(|_| ())), Cluster::threads(1)).unwrap();
+    let expected = work(Monitor::new(Arc::new(|_| ())), Cluster::threads(1)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let said = Arc::default();
     let mut clusters = clusters().cycle();
     for attempt in 0..STEPS - 1 {
         let interrupt = Interrupt::default();
-        let keeper = keeper(folder.path(), true, &interrupt, &said);
+        let writer = writer(folder.path(), true, &interrupt, &said);
         let asked = interrupt.clone();
-        // Asked to end in its first step, it does so before the second.
+        // Asked to end in its first step, the stage ends before the second.
         let progress: Arc<Progress> = Arc::new(move |step| {
             assert_eq!(step, attempt);
             assert!(asked.ask(), "the work will look");
         });
-        let error = work(keeper.watch(progress), clusters.next().unwrap()).unwrap_err();
+        let error = work(writer.watch(progress), clusters.next().unwrap()).unwrap_err();
         assert_eq!(error, EngineError::Interrupted);
         assert!(interrupt.is_met());
     }
     assert!(said.lock().unwrap().iter().skip(1).all(|notice| matches!(notice, Notice::Resumed { .. })));
-    // In its last step it goes on to its end, and what it found is kept.
+    // In its last step it completes, and its result is stored.
     let interrupt = Interrupt::default();
-    let last = keeper(folder.path(), true, &interrupt, &said);
+    let last = writer(folder.path(), true, &interrupt, &said);
     let error = work(last.watch(asking(&interrupt)), clusters.next().unwrap()).unwrap_err();
     assert_eq!(error, EngineError::Interrupted);
     for cluster in clusters.take(6) {
-        let keeper = keeper(folder.path(), true, &Interrupt::default(), &said);
+        let writer = writer(folder.path(), true, &Interrupt::default(), &said);
         let unasked = |_| panic!("what was found is read");
-        assert_eq!(work(keeper.watch(Arc::new(unasked)), cluster).unwrap(), expected, "{cluster:?}");
+        assert_eq!(work(writer.watch(Arc::new(unasked)), cluster).unwrap(), expected, "{cluster:?}");
     }
     last.finish();
     assert!(!is_there(folder.path()) && !folder.path().exists(), "nothing is left");
 }
 
-/// The work has five iterations; before each it may be kept, and what has happened by then is a matter of counting.
+/// Five iterations; a checkpoint is possible before each.
 #[test]
 fn checkpoints_come_after_so_many_iterations() {
     for (iterations, expected) in [(1, [1, 2, 3, 4]), (2, [0, 1, 1, 2]), (3, [0, 0, 1, 1]), (5, [0; 4])] {
-        // How many there are in the end must not depend on how the work was dealt out.
+        // The final count must not depend on the workers.
         for cluster in clusters() {
             let folder = tempfile::tempdir().unwrap();
             let every = Every::Iterations(iterations.try_into().unwrap());
             let seen: Arc<Mutex<Vec<u64>>> = Arc::default();
             let (path, log) = (folder.path().to_owned(), seen.clone());
             let progress: Arc<Progress> = Arc::new(move |_| log.lock().unwrap().push(newest(&path)));
-            let keeper = kept(folder.path(), every, false, &Interrupt::default(), &Arc::default());
-            work(keeper.watch(progress), cluster).unwrap();
+            let writer = kept(folder.path(), every, false, &Interrupt::default(), &Arc::default());
+            work(writer.watch(progress), cluster).unwrap();
             assert_eq!(seen.lock().unwrap()[1..], expected, "every {iterations}, {cluster:?}");
         }
     }
@@ -160,12 +160,12 @@ fn newest(folder: &Path) -> u64 {
 fn what_was_kept_of_other_work_is_not_taken() {
     let folder = tempfile::tempdir().unwrap();
     let (said, interrupt) = (Arc::default(), Interrupt::default());
-    let first = keeper(folder.path(), false, &interrupt, &said);
+    let first = writer(folder.path(), false, &interrupt, &said);
     work(first.watch(asking(&interrupt)), Cluster::threads(2)).unwrap_err();
-    let second = keeper(folder.path(), true, &Interrupt::default(), &said);
-    let watch: Watch<Progress> = second.watch(Arc::new(|_| ()));
+    let second = writer(folder.path(), true, &Interrupt::default(), &said);
+    let monitor: Monitor<Progress> = second.watch(Arc::new(|_| ()));
     let resumed = run(Cluster::threads(2), Vec::new(), move |session| {
-        Journal::new(&watch, "something else").resume::<(usize, f64)>(session)
+        CheckpointLog::new(&monitor, "something else").resume::<(usize, f64)>(session)
     });
     assert!(resumed.unwrap_or_else(|error: EngineError| panic!("{error}")).is_none());
     assert!(said.lock().unwrap().contains(&Notice::OtherWork { work: 0 }));

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::facts::Facts;
+use super::agreement::ClusterAgreement;
 use super::handshake::{Timed, call};
 use super::hello::{Hello, Role};
 use super::link::Link;
@@ -14,13 +14,13 @@ use super::{Mesh, MeshError};
 
 /// The generation of control connections.
 const CONTROL: u64 = 0;
-/// How long to wait before calling again, at first and at most.
+/// Pause before another call, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
-/// How long one call may take.
+/// Time limit of one call.
 const CALL: Duration = Duration::from_secs(5);
 
 /// Why there is no connection to a process.
-enum Unmet {
+enum ConnectFailure {
     /// It cannot be reached, or did not come.
     Missing(String),
     Differs(MeshError),
@@ -28,26 +28,35 @@ enum Unmet {
 
 impl Mesh {
     /// Connects with all processes for the first time, and watches over each from then on.
-    pub(super) fn connect_control(&'static self, facts: &Facts) -> Result<(), MeshError> {
+    pub(super) fn connect_control(&'static self, facts: &ClusterAgreement) -> Result<(), MeshError> {
         let deadline = Instant::now() + self.settings.connect_timeout;
         self.memory.fetch_min(facts.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.with_all(|process| {
             let (link, theirs) = self.meet(process, CONTROL, facts, Some(deadline))?;
             self.memory.fetch_min(theirs.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
-            self.watch(process, link).map_err(|error| Unmet::Missing(error.to_string()))
+            self.watch(process, link).map_err(|error| ConnectFailure::Missing(error.to_string()))
         })?;
         Ok(())
     }
 
-    /// Connects with all processes for a run. Those that have not come so far are waited for as long as they live.
-    pub(super) fn connect_data(&'static self, generation: u64, facts: &Facts) -> Result<Vec<Option<Link>>, MeshError> {
+    /// Connects with all processes for a run. Those still missing are waited for as long as they
+    /// are alive.
+    pub(super) fn connect_data(
+        &'static self,
+        generation: u64,
+        facts: &ClusterAgreement,
+    ) -> Result<Vec<Option<Link>>, MeshError> {
         self.with_all(|process| Ok(self.meet(process, generation, facts, None)?.0))
     }
 
-    /// Does something with every other process, with all at once, so that one that is missing holds up no other.
-    fn with_all<T: Send>(&self, act: impl Fn(usize) -> Result<T, Unmet> + Sync) -> Result<Vec<Option<T>>, MeshError> {
+    /// Runs `act` for all other processes in parallel, so that a missing one does not delay the
+    /// others.
+    fn with_all<T: Send>(
+        &self,
+        act: impl Fn(usize) -> Result<T, ConnectFailure> + Sync,
+    ) -> Result<Vec<Option<T>>, MeshError> {
         let act = &act;
-        let outcomes: Vec<Option<Result<T, Unmet>>> = thread::scope(|scope| {
+        let outcomes: Vec<Option<Result<T, ConnectFailure>>> = thread::scope(|scope| {
             let others = (0..self.processes())
                 .map(|process| (process != self.process()).then(|| scope.spawn(move || act(process))));
             let others: Vec<_> = others.collect();
@@ -57,8 +66,8 @@ impl Mesh {
         for (process, outcome) in outcomes.into_iter().enumerate() {
             match outcome.transpose() {
                 Ok(outcome) => done.push(outcome),
-                Err(Unmet::Differs(error)) => return Err(error),
-                Err(Unmet::Missing(reason)) => missing.push(format!("{}: {reason}", self.name(process))),
+                Err(ConnectFailure::Differs(error)) => return Err(error),
+                Err(ConnectFailure::Missing(reason)) => missing.push(format!("{}: {reason}", self.name(process))),
             }
         }
         match missing.is_empty() {
@@ -67,15 +76,15 @@ impl Mesh {
         }
     }
 
-    /// Opens a connection and compares facts on it, again and again until it works or it is too late. Without a deadline a
-    /// process that can be reached may take its time.
+    /// Connects and compares agreements, again and again until it works or the deadline passes.
+    /// Without a deadline a reachable process may take its time.
     fn meet(
         &self,
         process: usize,
         generation: u64,
-        facts: &Facts,
+        facts: &ClusterAgreement,
         deadline: Option<Instant>,
-    ) -> Result<(Link, Facts), Unmet> {
+    ) -> Result<(Link, ClusterAgreement), ConnectFailure> {
         let calling_ends = Instant::now() + self.settings.connect_timeout;
         let mut pause = PAUSES.0;
         let mut refusal = None;
@@ -91,12 +100,17 @@ impl Mesh {
                     None => return Ok((link, theirs)),
                     Some(found) => {
                         let (what, here, there) = (found.what, found.here, found.there);
-                        return Err(Unmet::Differs(MeshError::Differs { what, here, there, peer: self.name(process) }));
+                        return Err(ConnectFailure::Differs(MeshError::Differs {
+                            what,
+                            here,
+                            there,
+                            peer: self.name(process),
+                        }));
                     }
                 },
                 Err(error) => {
                     let reason = error.to_string();
-                    // Why it was refused tells more than that nobody is there any more.
+                    // A refusal says more than that nobody answers any more.
                     if error.kind() == io::ErrorKind::Other {
                         refusal = Some(reason.clone());
                     }
@@ -105,12 +119,12 @@ impl Mesh {
             };
             let ends = deadline.or(is_caller.then_some(calling_ends));
             if ends.is_some_and(|ends| ends < Instant::now()) {
-                return Err(Unmet::Missing(reason));
+                return Err(ConnectFailure::Missing(reason));
             }
             if self.peers[process].has_left.load(Ordering::Acquire) {
-                return Err(Unmet::Missing("it has finished while this process has not".to_owned()));
+                return Err(ConnectFailure::Missing("it has finished while this process has not".to_owned()));
             }
-            // At the own door waiting is done already.
+            // The listener has waited already.
             if is_caller {
                 thread::sleep(pause);
                 pause = (2 * pause).min(PAUSES.1);
@@ -118,7 +132,7 @@ impl Mesh {
         }
     }
 
-    /// Calls a process at its door.
+    /// Calls a process at its listener.
     fn call(&self, process: usize, generation: u64) -> io::Result<Link> {
         let deadline = Instant::now() + CALL;
         let stream = dial(&self.settings.addresses[process])?;
@@ -128,10 +142,10 @@ impl Mesh {
         Ok(link)
     }
 
-    /// Waits at this process's own door.
+    /// Waits at this process's own listener.
     fn receive(&self, process: usize, generation: u64) -> io::Result<Link> {
-        self.door.wait_for(generation, process, PAUSES.1).ok_or_else(|| {
-            io::Error::other(match self.door.refusal() {
+        self.listener.wait_for(generation, process, PAUSES.1).ok_or_else(|| {
+            io::Error::other(match self.listener.refusal() {
                 None => "it did not call".to_owned(),
                 Some(reason) => format!("it did not call, but: {reason}"),
             })
@@ -139,12 +153,13 @@ impl Mesh {
     }
 }
 
-/// Connects to whichever address of a name answers. Names are looked up each time: that of a machine may appear late.
+/// Connects to any address of a name. Names are resolved each time, since that of a machine may
+/// appear late.
 fn dial(address: &str) -> io::Result<TcpStream> {
     let mut failed = io::Error::other("its name has no address");
     for address in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, CALL) {
-            // A program that calls a free port of its own machine may be given that same port, and meet itself.
+            // A call to a free local port may connect to itself.
             Ok(stream) if stream.local_addr()? == address => failed = io::ErrorKind::ConnectionRefused.into(),
             Ok(stream) => return Ok(stream),
             Err(error) => failed = error,
@@ -153,12 +168,12 @@ fn dial(address: &str) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-/// Tells a process that has proven itself the facts, and reads its own.
-fn exchange(link: &Link, facts: &Facts, deadline: Option<Instant>) -> io::Result<Facts> {
+/// Exchanges agreements with a process that has proven itself.
+fn exchange(link: &Link, facts: &ClusterAgreement, deadline: Option<Instant>) -> io::Result<ClusterAgreement> {
     link.socket().set_nodelay(true)?;
     let mut timed = Timed::new(link, deadline);
     facts.write(&mut timed)?;
-    let theirs = Facts::read(&mut timed)?;
+    let theirs = ClusterAgreement::read(&mut timed)?;
     link.socket().set_read_timeout(None)?;
     link.socket().set_write_timeout(None)?;
     Ok(theirs)

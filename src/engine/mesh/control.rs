@@ -1,16 +1,16 @@
-//! What is said on control connections: signs of life, farewells, and why a run must end.
+//! Messages of control connections: heartbeats, goodbyes, and errors that end the run.
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 use super::link::Link;
 
-/// How often a process says that it is alive.
+/// Interval of heartbeats.
 pub(super) const BEAT: Duration = Duration::from_millis(500);
 /// The most bytes of a text.
 const MOST_TEXT: usize = 4096;
 
-/// Something said to a peer.
+/// A control message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Message {
     /// Still alive.
@@ -44,14 +44,14 @@ impl Message {
         link.write_all(&self.to_bytes())
     }
 
-    /// Takes a message off the front, if it is there as a whole.
+    /// Removes a message from the front, if it is complete.
     pub(super) fn take(bytes: &mut Vec<u8>) -> io::Result<Option<Self>> {
         let &[kind, low, high, ..] = bytes.as_slice() else { return Ok(None) };
         let length = usize::from(u16::from_le_bytes([low, high]));
         if length > MOST_TEXT {
             return Err(io::Error::other("it says more than it may"));
         }
-        // Nonsense is not waited for.
+        // Invalid messages are errors at once.
         if ![kind::BEAT, kind::GOODBYE, kind::BLAME].contains(&kind) {
             return Err(io::Error::other("it says what has no meaning"));
         }
@@ -67,22 +67,22 @@ impl Message {
     }
 }
 
-/// How a peer ended, as its control connection tells.
+/// How a peer ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Farewell {
+pub(super) enum PeerEnd {
     Goodbye,
     Blame(String),
-    /// It ended without a word, or is as good as dead.
+    /// It ended without a message, or is silent.
     Lost(String),
 }
 
-/// Listens until a peer ends. Longer silence than `patience` is an end, too; it is judged only when there is nothing left
-/// to read, so that a process that was held up itself first hears what was said meanwhile.
-pub(super) fn listen(mut link: &Link, patience: Duration) -> Farewell {
+/// Listens until a peer ends. Silence longer than `patience` is an end, too. It is judged only when
+/// nothing is left to read, so that a process that was suspended first reads its backlog.
+pub(super) fn listen(mut link: &Link, patience: Duration) -> PeerEnd {
     if let Err(error) = link.socket().set_read_timeout(Some(BEAT)) {
-        return Farewell::Lost(error.to_string());
+        return PeerEnd::Lost(error.to_string());
     }
-    let gone = || Farewell::Lost("it ended without a farewell".to_owned());
+    let gone = || PeerEnd::Lost("it ended without a farewell".to_owned());
     let mut heard = Instant::now();
     let mut unread = Vec::new();
     let mut buffer = [0; MOST_TEXT];
@@ -95,23 +95,23 @@ pub(super) fn listen(mut link: &Link, patience: Duration) -> Farewell {
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 if heard.elapsed() > patience {
-                    return Farewell::Lost(format!("nothing was heard of it for {:.0} s", patience.as_secs_f64()));
+                    return PeerEnd::Lost(format!("nothing was heard of it for {:.0} s", patience.as_secs_f64()));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The system says so of a process that ended before it had read everything, and TLS of one that took no leave.
+            // Reset: the peer ended with unread input, or TLS ended without a close.
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof) => {
                 return gone();
             }
-            Err(error) => return Farewell::Lost(error.to_string()),
+            Err(error) => return PeerEnd::Lost(error.to_string()),
         }
         loop {
             match Message::take(&mut unread) {
                 Ok(None) => break,
                 Ok(Some(Message::Beat)) => {}
-                Ok(Some(Message::Goodbye)) => return Farewell::Goodbye,
-                Ok(Some(Message::Blame(text))) => return Farewell::Blame(text),
-                Err(error) => return Farewell::Lost(error.to_string()),
+                Ok(Some(Message::Goodbye)) => return PeerEnd::Goodbye,
+                Ok(Some(Message::Blame(text))) => return PeerEnd::Blame(text),
+                Err(error) => return PeerEnd::Lost(error.to_string()),
             }
         }
     }
@@ -127,12 +127,12 @@ mod tests {
     #[test]
     fn the_end_of_a_peer_is_told_as_it_was() {
         let blame = Message::Blame("„so“".to_owned());
-        // The last sign for which there is room would be cut in two.
+        // The last message that fits would be cut in two.
         let too_long = Message::Blame("„".repeat(MOST_TEXT));
         for (message, farewell) in [
-            (&Message::Goodbye, Farewell::Goodbye),
-            (&blame, Farewell::Blame("„so“".to_owned())),
-            (&too_long, Farewell::Blame("„".repeat(MOST_TEXT / "„".len()))),
+            (&Message::Goodbye, PeerEnd::Goodbye),
+            (&blame, PeerEnd::Blame("„so“".to_owned())),
+            (&too_long, PeerEnd::Blame("„".repeat(MOST_TEXT / "„".len()))),
         ] {
             let (speaker, listener) = pair();
             Message::Beat.send(&speaker).unwrap();
@@ -147,11 +147,11 @@ mod tests {
         let (speaker, listener) = pair();
         Message::Beat.send(&speaker).unwrap();
         drop(speaker);
-        assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
+        assert!(matches!(listen(&listener, Duration::from_secs(60)), PeerEnd::Lost(_)));
         for nonsense in [&[9; 100][..], &[kind::GOODBYE, 1, 0, b'x'], &[kind::BLAME, 1, 0, 0xff]] {
             let (speaker, listener) = pair();
             (&speaker).write_all(nonsense).unwrap();
-            assert!(matches!(listen(&listener, Duration::from_secs(60)), Farewell::Lost(_)));
+            assert!(matches!(listen(&listener, Duration::from_secs(60)), PeerEnd::Lost(_)));
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
             Message::Beat.send(&speaker).unwrap();
         }
         assert!(!listening.is_finished(), "it was heard of");
-        let Farewell::Lost(reason) = listening.join().unwrap() else { unreachable!("nobody took leave") };
+        let PeerEnd::Lost(reason) = listening.join().unwrap() else { unreachable!("nobody took leave") };
         assert!(reason.contains("nothing was heard"), "{reason}");
     }
 }

@@ -3,11 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-/// Why processes do not, or no longer, work together.
+/// Why processes cannot work together.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeshError {
-    /// The port for the other processes is not to be had.
+    /// The port cannot be opened.
     #[error("process {process} cannot listen on {address}: {source}")]
     CannotListen {
         /// Which process.
@@ -63,7 +63,7 @@ pub enum MeshError {
 }
 
 impl MeshError {
-    /// What the other processes are told: without the step, which is another one there.
+    /// The text for other processes: without the step, which differs there.
     pub(super) fn told(&self) -> String {
         match self {
             Self::Lost { peer, reason, .. } => format!("lost {peer}: {reason}"),

@@ -1,10 +1,10 @@
-//! What processes say to each other, for a fuzzer to change.
+//! Fuzzing targets for messages between processes.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
+use super::agreement::ClusterAgreement;
 use super::control::Message;
-use super::facts::Facts;
 use super::handshake::{answer, call};
 use super::hello::{Hello, Hellos, PROOF_BYTES, PROTOCOL, Role, Secret};
 use crate::engine::fuzz::{Draw, ROOM, Target};
@@ -22,7 +22,7 @@ pub(in crate::engine) fn targets() -> [Target; 4] {
 }
 
 fn example_facts(draw: &mut Draw<'_>) -> Vec<u8> {
-    let mut facts = Facts::default();
+    let mut facts = ClusterAgreement::default();
     facts.memory = (draw(2) == 0).then(|| draw(1 << 40) as u64);
     (0..draw(6)).for_each(|number| facts.add(format!("fact {number}"), draw(1000)));
     facts.add_digest("a „text“", "so");
@@ -32,10 +32,10 @@ fn example_facts(draw: &mut Draw<'_>) -> Vec<u8> {
 }
 
 fn takes_facts(bytes: &[u8]) -> bool {
-    let Ok(facts) = Facts::read(&mut &*bytes) else { return false };
+    let Ok(facts) = ClusterAgreement::read(&mut &*bytes) else { return false };
     let mut again = Vec::new();
     facts.write(&mut again).expect("it is no longer than it was");
-    assert_eq!(Facts::read(&mut again.as_slice()).expect("it was written"), facts);
+    assert_eq!(ClusterAgreement::read(&mut again.as_slice()).expect("it was written"), facts);
     true
 }
 
@@ -65,9 +65,9 @@ fn takes_messages(bytes: &[u8]) -> bool {
 
 /// The other side of a connection, in memory.
 struct Opposite<F> {
-    /// What it has said and nobody has read.
+    /// Its output that was not read yet.
     said: VecDeque<u8>,
-    /// What it says to what it hears.
+    /// Its answer to what it reads.
     answers: F,
     heard: Vec<u8>,
 }
@@ -96,12 +96,12 @@ impl<F: FnMut(&[u8]) -> Vec<u8>> Write for Opposite<F> {
     }
 }
 
-/// What is changed of a handshake: nothing. Of what is missing at the end nothing is said.
+/// An empty mask. Bytes beyond a mask stay as they are.
 fn no_change(draw: &mut Draw<'_>) -> Vec<u8> {
     vec![0; TRANSCRIPT + draw(9)]
 }
 
-/// What is said of `bytes` when those from `start` on are changed by a mask.
+/// `bytes` with a mask applied from `start` on.
 fn masked(bytes: &[u8], mask: &[u8], start: usize) -> Vec<u8> {
     bytes.iter().zip(mask.iter().skip(start)).map(|(byte, mask)| byte ^ mask).collect()
 }
@@ -114,8 +114,8 @@ fn of_process(from: u32, to: u32) -> Hello {
     Hello { protocol: PROTOCOL, from, to, processes: 3, generation: 7, nonce: [7; 32] }
 }
 
-/// The caller knows the secret, and what it says is changed by the mask. An odd last byte makes it prove what it did
-/// say, and not what it should have said.
+/// The caller knows the secret, and the mask changes its bytes. An odd last byte makes it prove the
+/// changed bytes.
 fn lets_a_caller_in(mask: &[u8]) -> bool {
     let should_say = of_process(2, 0);
     let said = masked(&should_say.to_bytes(), mask, 0);
@@ -141,7 +141,7 @@ fn lets_a_caller_in(mask: &[u8]) -> bool {
     answered.is_ok()
 }
 
-/// The same for a process that answers.
+/// The same for the answering process.
 fn trusts_an_answerer(mask: &[u8]) -> bool {
     let (caller, should_say) = (of_process(2, 0), of_process(0, 2));
     let mut parts = [

@@ -1,7 +1,8 @@
-//! Both sides prove that they know the secret, before anything else is read.
+//! The handshake: both sides prove that they know the secret before anything else is read.
 //!
-//! The caller says hello, the answerer says hello, the caller proves, the answerer proves. Everything has a fixed size, and
-//! all of it together has one deadline: a caller that drips bytes does not stay longer than one that sends none.
+//! Hello of the caller, hello of the answerer, proof of the caller, proof of the answerer. All
+//! sizes are fixed, and one deadline covers all: a caller that sends single bytes stays no longer
+//! than a silent one.
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::hello::{Hello, Hellos, PROOF_BYTES, PROTOCOL, Role, Secret};
 use super::link::Link;
 
-/// A stream on which everything must be done by a certain time, if there is one.
+/// A stream with a total deadline, if there is one.
 pub(super) struct Timed<'a> {
     link: &'a Link,
     deadline: Option<Instant>,
@@ -47,7 +48,7 @@ impl Write for Timed<'_> {
     }
 }
 
-/// A time limit is told as what it is, not as "resource temporarily unavailable".
+/// Reports a timeout as such, not as "resource temporarily unavailable".
 fn too_late(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::ErrorKind::TimedOut.into() } else { error }
 }
@@ -62,13 +63,13 @@ fn read_fixed<const N: usize>(stream: &mut impl Read) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// How records of TLS start, where a process expects a hello.
+/// First bytes of TLS records, in place of a hello.
 const TLS_ALERT: [u8; 2] = [21, 3];
 const TLS_HELLO: [u8; 2] = [22, 3];
 /// Bytes of an alert.
 const ALERT_BYTES: usize = 7;
 
-/// The hello of the other side. One that uses TLS says no more than an alert to a caller that does not.
+/// Reads a hello. A side with TLS sends a plain caller an alert.
 fn read_hello(stream: &mut impl Read, otherwise: &str) -> io::Result<Hello> {
     let start: [u8; ALERT_BYTES] = read_fixed(stream)?;
     if start.starts_with(&TLS_ALERT) || start.starts_with(&TLS_HELLO) {
@@ -79,7 +80,7 @@ fn read_hello(stream: &mut impl Read, otherwise: &str) -> io::Result<Hello> {
     Hello::from_bytes(&bytes).ok_or_else(|| refused(otherwise))
 }
 
-/// Calls: `hello` is what this side says.
+/// The caller's side.
 pub(super) fn call(stream: &mut (impl Read + Write), hello: Hello, secret: &Secret) -> io::Result<()> {
     stream.write_all(&hello.to_bytes())?;
     let answerer = read_hello(stream, "it is no process of ours")?;
@@ -96,7 +97,7 @@ pub(super) fn call(stream: &mut (impl Read + Write), hello: Hello, secret: &Secr
     fit(&answerer, is_expected)
 }
 
-/// Answers a caller, and says who it is. `processes` there are, and this is `process`.
+/// The answerer's side: returns the caller's hello. This is process `process` of `processes`.
 pub(super) fn answer(
     stream: &mut (impl Read + Write),
     process: usize,
@@ -117,7 +118,7 @@ pub(super) fn answer(
     Ok(caller)
 }
 
-/// Checks that a process speaks as this one does, and is the one that it should be.
+/// Checks protocol and identity of the other side.
 fn fit(found: &Hello, is_expected: bool) -> io::Result<()> {
     if found.protocol != PROTOCOL {
         return Err(refused(format!("it speaks protocol {} and this process {PROTOCOL}", found.protocol)));
@@ -184,7 +185,7 @@ mod tests {
         assert!(answered.unwrap_err().to_string().contains("protocol"));
     }
 
-    /// A read timeout alone would let a caller stay that sends a byte now and then.
+    /// A read timeout alone would not end a caller that sends single bytes.
     #[test]
     fn a_caller_that_drips_is_dropped_at_the_deadline() {
         let (caller, answerer) = pair();

@@ -1,24 +1,24 @@
-//! Who calls whom, and the proof that both know the secret.
+//! The first message of a connection, and the proof that both sides know the secret.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// The first bytes of every connection.
 const MAGIC: [u8; 8] = *b"isvdmesh";
-/// What both sides must speak. It changes with anything that follows the hello.
+/// Protocol version. It changes with anything that follows the hello.
 pub(super) const PROTOCOL: u32 = 1;
 
-/// What all processes of a cluster know and nobody else does.
+/// The shared secret of a cluster.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// A secret of one's own; `None` if it is empty.
+    /// A secret; `None` if it is empty.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Option<Self> {
         Some(bytes.into()).filter(|bytes| !bytes.is_empty()).map(Self)
     }
 
-    /// What anybody knows: for processes that only programs of the same machine can reach.
+    /// A public secret, for processes that only programs of the same machine can reach.
     pub const fn known_to_all() -> Self {
         Self(Vec::new())
     }
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// What each side says first: all of it is part of both proofs.
+/// The first message of each side: all of it is part of both proofs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) protocol: u32,
@@ -47,9 +47,10 @@ pub(super) struct Hello {
     pub(super) to: u32,
     /// Of how many processes.
     pub(super) processes: u32,
-    /// Which of the connections between the two it is: 0 is for control, and the others carry the data of one run each.
+    /// Which connection of the two it is: 0 is for control, the others carry the data of one run
+    /// each.
     pub(super) generation: u64,
-    /// Never used before, so that no proof holds twice.
+    /// A nonce, so that no proof holds twice.
     pub(super) nonce: [u8; 32],
 }
 
@@ -84,7 +85,7 @@ impl Hello {
     }
 }
 
-/// Who proves: the two proofs of a connection differ, so that neither can be sent back as the other.
+/// Whose proof it is: the two differ, so that neither can be reflected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Caller,
@@ -122,7 +123,7 @@ impl Hellos {
         self.mac(secret, role).finalize().into_bytes().into()
     }
 
-    /// Takes equally long whatever the proof is.
+    /// In constant time.
     pub(super) fn is_proven(&self, secret: &Secret, role: Role, proof: &[u8; PROOF_BYTES]) -> bool {
         self.mac(secret, role).verify_slice(proof).is_ok()
     }

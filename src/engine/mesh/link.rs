@@ -13,10 +13,10 @@ use super::hello::Role;
 use super::secured::Secured;
 use super::tls::Tls;
 
-/// Bytes of somebody who was turned away that are read, and never looked at.
+/// Unread bytes of a refused caller that are discarded.
 const MOST_UNREAD: u64 = 64 << 10;
 
-/// A connection to another process. Several threads may use it: one that reads and others that write.
+/// A connection to another process, for one reading and several writing threads.
 pub(super) struct Link {
     socket: TcpStream,
     secured: Option<Arc<Secured>>,
@@ -25,7 +25,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Agrees on TLS, if there is any, with whoever is at the other end.
+    /// Sets up TLS, if it is used.
     pub(super) fn open(socket: TcpStream, tls: Option<&Tls>, role: Role, deadline: Instant) -> io::Result<Self> {
         let plain = Self { socket, secured: None, sent: None };
         let Some(tls) = tls else { return Ok(plain) };
@@ -38,20 +38,20 @@ impl Link {
         }
     }
 
-    /// Closes a connection so that the other side hears why. The system drops what was said last where a connection is closed
-    /// that has something left to read.
+    /// Closes a connection so that the other side hears why: closing with unread input discards
+    /// what was sent last.
     fn part(self, deadline: Instant) {
-        // Whoever does not listen need not hear.
+        // The other side need not listen.
         let _ = self.socket.shutdown(Shutdown::Write);
         let _ = io::copy(&mut Timed::new(&self, deadline).take(MOST_UNREAD), &mut io::sink());
     }
 
-    /// The same, with the bytes that are sent from now on counted.
+    /// The same link, counting the bytes sent from now on.
     pub(super) fn counted(self, sent: &'static AtomicU64) -> Self {
         Self { sent: Some(sent), ..self }
     }
 
-    /// What its time limits are set on.
+    /// The socket whose timeouts are set.
     pub(super) fn socket(&self) -> &TcpStream {
         &self.socket
     }
@@ -62,7 +62,7 @@ impl Link {
     }
 }
 
-/// The network itself: what goes there is counted.
+/// The socket; writes are counted.
 struct Network<'a>(&'a Link);
 
 impl Write for Network<'_> {
@@ -103,7 +103,7 @@ impl Write for &Link {
 
 impl Read for Link {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // A signal is no end of a connection, but timely takes any error for one.
+        // Retries after signals: timely takes any error for the end.
         loop {
             match (&*self).read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -1,30 +1,31 @@
-//! Several processes that work together: their connections, and their common end.
+//! A mesh of processes: their connections, and how they end together.
 //!
-//! Every process runs the same program on the same data, makes the same calls of [`run`](super::run) in the same order and
-//! gets the same answers. Between each two of them is a *control connection*, on which both say that they are alive, that
-//! they are done, or why the run must end; and for each `run` a *data connection*, which is handed to timely. The process of
-//! the higher number calls, the other answers at its door. Both prove that they know the secret (see `handshake`)
-//! before anything else is read, and then compare [`Facts`]: what they must have in common to compute the same. With
+//! Every process runs the same program on the same data, calls [`run`](super::run) in the same
+//! order, and gets the same results. Between any two processes there is a *control connection* for
+//! heartbeats, goodbyes and errors, and for each `run` a *data connection*, which is handed to
+//! timely. The process with the higher number calls the [`Listener`] of the other. Both prove that
+//! they know the secret (see `handshake`), and then compare their [`ClusterAgreement`]. With
 //! [`Tls`] all of that happens inside TLS.
 //!
-//! A process that loses another ends: it tells the others why, and then the user. That cannot be left to whoever called
-//! `run`, which waits for blocks that never come; so [`Mesh::join`] is given what ends the process.
+//! A process that loses another one ends: it tells the other processes, and then the user. The
+//! caller of `run` cannot do that, since it waits for blocks that never come; so [`Mesh::join`]
+//! takes a function that ends the process.
 
+mod agreement;
 mod connect;
 mod control;
-mod door;
 mod error;
-mod facts;
+mod exit;
 #[cfg(feature = "fuzzing")]
 pub(super) mod fuzz;
 mod handshake;
 mod hello;
+pub(super) mod last_step;
 mod link;
+mod listener;
 mod network;
 mod secured;
-pub(super) mod step;
 mod tls;
-mod verdict;
 
 use std::net::{SocketAddr, TcpListener};
 use std::panic;
@@ -33,22 +34,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use control::{BEAT, Farewell, Message, listen};
-use door::Door;
+pub use agreement::ClusterAgreement;
+use control::{BEAT, Message, PeerEnd, listen};
 pub use error::MeshError;
-pub use facts::Facts;
+use exit::ExitDecision;
 pub use hello::Secret;
 use link::Link;
+use listener::Listener;
 pub use tls::{Tls, TlsError};
-use verdict::Verdict;
 
-/// How long a process that another one blames for its end may take to find an error of its own: what stops one often
-/// stops all, and each tells it best itself.
+/// Time for a process that is blamed by another to report an error of its own, since the same error
+/// often stops all.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long a word to a peer may take.
+/// Time limit of a control message.
 const SAYING: Duration = Duration::from_secs(1);
 
-/// Who works together, and how long they wait for each other.
+/// The processes of a mesh, and their time limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Where each process listens, as `host:port`.
@@ -57,30 +58,30 @@ pub struct Settings {
     pub process: usize,
     /// Where this one listens.
     pub listen: Vec<SocketAddr>,
-    /// What all of them know.
+    /// The shared secret.
     pub secret: Secret,
-    /// What they show each other, if everything they say is to be encrypted.
+    /// Certificates, if connections are encrypted.
     pub tls: Option<Tls>,
-    /// How long to wait for the others to come.
+    /// Time limit for the others to come.
     pub connect_timeout: Duration,
-    /// How long a process may be silent before it is given up.
+    /// Silence after which a process is given up.
     pub peer_timeout: Duration,
 }
 
-/// The other processes, as this one sees them.
+/// The connections of this process to all others.
 pub struct Mesh {
     settings: Settings,
-    door: Arc<Door>,
+    listener: Arc<Listener>,
     /// By process; this one's own place is unused.
     peers: Vec<Peer>,
-    /// What must be the same everywhere from the next run on.
-    facts: Mutex<Facts>,
+    /// Settings that must agree from the next run on.
+    facts: Mutex<ClusterAgreement>,
     /// How many runs have begun.
     runs: AtomicU64,
     sent: AtomicU64,
-    /// The least that any process may hold; the largest number where none has a limit.
+    /// Least memory limit of all processes; the largest number where none has one.
     memory: AtomicU64,
-    verdict: Verdict,
+    exit: ExitDecision,
     ending: fn(&MeshError) -> !,
 }
 
@@ -90,7 +91,7 @@ struct Peer {
     has_left: AtomicBool,
 }
 
-/// A process has one place in one mesh.
+/// There is one mesh in a process.
 impl PartialEq for Mesh {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -106,11 +107,15 @@ impl std::fmt::Debug for Mesh {
 }
 
 impl Mesh {
-    /// Connects with all other processes, and compares the facts with theirs.
+    /// Connects with all other processes, and compares agreements.
     ///
-    /// From then on `ending` is called when another process is lost or ends the run; it tells the user and exits. The mesh is
-    /// never freed: its threads watch the other processes as long as this one lives.
-    pub fn join(settings: Settings, facts: &Facts, ending: fn(&MeshError) -> !) -> Result<&'static Self, MeshError> {
+    /// From then on `ending` is called when another process is lost or ends the run; it tells the
+    /// user and exits. The mesh is never freed: its threads monitor the other processes.
+    pub fn join(
+        settings: Settings,
+        facts: &ClusterAgreement,
+        ending: fn(&MeshError) -> !,
+    ) -> Result<&'static Self, MeshError> {
         let (process, processes) = (settings.process, settings.addresses.len());
         let listener = TcpListener::bind(settings.listen.as_slice()).map_err(|source| MeshError::CannotListen {
             process,
@@ -119,15 +124,15 @@ impl Mesh {
         })?;
         let unprepared = |error: std::io::Error| MeshError::Unprepared(error.to_string());
         let (secret, tls) = (settings.secret.clone(), settings.tls.clone());
-        let door = Door::open(listener, process, processes, secret, tls).map_err(unprepared)?;
+        let listener = Listener::open(listener, process, processes, secret, tls).map_err(unprepared)?;
         let mesh: &'static Self = Box::leak(Box::new(Self {
-            door,
+            listener,
             peers: (0..processes).map(|_| Peer::default()).collect(),
             facts: Mutex::default(),
             runs: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             memory: AtomicU64::new(u64::MAX),
-            verdict: Verdict::new(),
+            exit: ExitDecision::new(),
             ending,
             settings,
         }));
@@ -152,8 +157,8 @@ impl Mesh {
         self.settings.addresses.len()
     }
 
-    /// Adds what must be the same everywhere: it is compared when the next run starts.
-    pub fn state(&self, facts: Facts) {
+    /// Adds settings that must agree, to be compared when the next run starts.
+    pub fn state(&self, facts: ClusterAgreement) {
         let mut stated = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
         *stated = std::mem::take(&mut *stated).and(facts);
     }
@@ -163,38 +168,38 @@ impl Mesh {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// The least memory that any process may hold, if one has a limit. What depends on it is then the same everywhere.
+    /// Least memory limit of all processes, if any has one: the same everywhere.
     pub fn memory(&self) -> Option<u64> {
         Some(self.memory.load(Ordering::Relaxed)).filter(|&bytes| bytes < u64::MAX)
     }
 
-    /// Takes leave of the others: this process needs them no more.
+    /// Says goodbye: this process is done.
     pub fn leave(&self) {
-        if self.verdict.leave() {
+        if self.exit.leave() {
             self.tell(&Message::Goodbye);
         }
     }
 
-    /// Ends the others, because this process has met an error, which it is about to tell the user.
+    /// Ends the other processes, because this one reports an error.
     pub fn fail(&self, reason: &str) {
-        if self.verdict.leave() {
+        if self.exit.leave() {
             self.tell(&Message::Blame(reason.to_owned()));
         }
     }
 
     /// Ends this process and the others.
     fn end(&self, error: &MeshError) -> ! {
-        self.verdict.end();
+        self.exit.end();
         self.tell(&Message::Blame(error.told()));
         (self.ending)(error)
     }
 
-    /// A process as messages call it.
+    /// The name of a process in messages.
     fn name(&self, process: usize) -> String {
         format!("process {process} ({})", self.settings.addresses[process])
     }
 
-    /// Says something to everybody who is connected. Who does not hear it is found to be lost by others.
+    /// Sends a message to all peers. Failures are ignored: a lost peer is noticed elsewhere.
     fn tell(&self, message: &Message) {
         for peer in &self.peers {
             let control = peer.control.lock().unwrap_or_else(PoisonError::into_inner);
@@ -211,39 +216,39 @@ impl Mesh {
         }
     }
 
-    /// Watches over a peer from now on.
+    /// Monitors a peer from now on.
     fn watch(&'static self, process: usize, link: Link) -> std::io::Result<()> {
         link.socket().set_write_timeout(Some(SAYING))?;
         let heard = link.try_clone()?;
         *self.peers[process].control.lock().unwrap_or_else(PoisonError::into_inner) = Some(link);
         let watching = move || match listen(&heard, self.settings.peer_timeout) {
-            Farewell::Goodbye => self.peers[process].has_left.store(true, Ordering::Release),
-            Farewell::Blame(reason) => {
-                self.verdict.wait(GRACE);
-                self.end(&MeshError::Blamed { peer: self.name(process), reason, step: step::last() })
+            PeerEnd::Goodbye => self.peers[process].has_left.store(true, Ordering::Release),
+            PeerEnd::Blame(reason) => {
+                self.exit.wait(GRACE);
+                self.end(&MeshError::Blamed { peer: self.name(process), reason, step: last_step::last() })
             }
-            Farewell::Lost(reason) => {
-                self.end(&MeshError::Lost { peer: self.name(process), reason, step: step::last() })
+            PeerEnd::Lost(reason) => {
+                self.end(&MeshError::Lost { peer: self.name(process), reason, step: last_step::last() })
             }
         };
         thread::Builder::new().name(format!("mesh:watch-{process}")).spawn(watching).map(drop)
     }
 
-    /// Keeps timely's network threads from reporting a lost peer as a panic. The control connection tells what happened; a
-    /// broken data connection is the reason only if that one is silent about it for too long.
+    /// Keeps timely's network threads from reporting a lost peer as a panic. The control connection
+    /// knows the reason; a broken data connection is reported only if that one stays silent.
     fn catch_network_panics(&'static self) {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             let thread = thread::current();
             let Some(process) = thread.name().and_then(peer_of_thread) else { return previous(info) };
-            self.verdict.wait(self.settings.peer_timeout + GRACE);
+            self.exit.wait(self.settings.peer_timeout + GRACE);
             let reason = info.payload_as_str().unwrap_or("its data connection broke").to_owned();
-            self.end(&MeshError::Lost { peer: self.name(process), reason, step: step::last() });
+            self.end(&MeshError::Lost { peer: self.name(process), reason, step: last_step::last() });
         }));
     }
 }
 
-/// The process with which a network thread of timely talks.
+/// The process that a network thread of timely is connected to.
 fn peer_of_thread(name: &str) -> Option<usize> {
     let process = name.strip_prefix("timely:recv-").or_else(|| name.strip_prefix("timely:send-"))?;
     process.parse().ok()

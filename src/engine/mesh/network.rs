@@ -1,4 +1,4 @@
-//! Connections of a mesh, handed to timely.
+//! Hands the connections of a mesh to timely.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,15 +8,16 @@ use timely::communication::allocator::ProcessBuilder;
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::{AllocatorBuilder, Hooks};
 
-use super::{Facts, Mesh};
+use super::{ClusterAgreement, Mesh};
 use crate::engine::cluster::Transport;
 use crate::plan::Program;
 
-/// What timely needs to start workers, and what it keeps until they have ended.
+/// What timely needs to start workers, and must keep until they have ended.
 pub(in crate::engine) type Communication = (Vec<AllocatorBuilder>, Box<dyn Any + Send>);
 
 impl Mesh {
-    /// Opens connections for a run of so many workers in each process. Inside a process blocks travel as `transport` says.
+    /// Opens connections for a run with `workers` workers in each process. Inside a process blocks
+    /// travel by `transport`.
     pub(in crate::engine) fn communication(
         &'static self,
         workers: usize,
@@ -38,8 +39,8 @@ impl Mesh {
         Ok((builders.into_iter().map(AllocatorBuilder::Tcp).collect(), Box::new(threads)))
     }
 
-    /// What must be the same everywhere for workers to build the same dataflows.
-    fn facts_of_run(&self, workers: usize, programs: &[Arc<Program>]) -> Facts {
+    /// Settings that must agree for workers to build the same dataflows.
+    fn facts_of_run(&self, workers: usize, programs: &[Arc<Program>]) -> ClusterAgreement {
         let mut facts = self.facts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         facts.add("the number of workers", workers);
         for (number, program) in programs.iter().enumerate() {

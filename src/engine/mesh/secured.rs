@@ -1,7 +1,7 @@
-//! The inside of a connection with TLS.
+//! The state of a TLS connection.
 //!
-//! One thread reads while another writes, and each may have to wait for the network. What they share, the keys, is never
-//! held meanwhile.
+//! One thread reads while another writes, and either may wait for the network. The lock on the keys
+//! is not held meanwhile.
 
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,18 +10,19 @@ use rustls::Connection;
 
 use super::tls::told;
 
-/// Bytes that are read at a time.
+/// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
 
-/// A connection on which TLS is agreed on.
+/// A connection with established TLS.
 pub(super) struct Secured {
     connection: Mutex<Connection>,
     incoming: Mutex<Incoming>,
-    /// Sealed and not sent yet. Whoever has it sends: the order in which bytes are sealed is that in which they must go.
+    /// Encrypted bytes not sent yet. Its lock is held while sending: bytes must go in the order in
+    /// which they were encrypted.
     outgoing: Mutex<Vec<u8>>,
 }
 
-/// What came and was not opened yet.
+/// Received bytes not decrypted yet.
 struct Incoming {
     bytes: Vec<u8>,
     opened: usize,
@@ -41,8 +42,8 @@ impl Secured {
         Self { connection: Mutex::new(connection), incoming: Mutex::new(incoming), outgoing: Mutex::default() }
     }
 
-    /// Reads what the other side wrote. Waits once: where what came is not enough for anything this is `Interrupted`, so that
-    /// a caller that has a deadline can look at it.
+    /// Reads decrypted bytes. Waits once: an incomplete record is `Interrupted`, so that a caller
+    /// with a deadline can check it.
     pub(super) fn read(&self, mut network: impl Read, buffer: &mut [u8]) -> io::Result<usize> {
         let mut incoming = lock(&self.incoming);
         let mut has_waited = false;
@@ -67,18 +68,19 @@ impl Secured {
             let read = network.read(&mut incoming.bytes);
             incoming.bytes.truncate(*read.as_ref().unwrap_or(&0));
             if read? == 0 {
-                // Whether that was to be expected is known to the connection.
+                // The TLS connection knows whether this end was announced.
                 lock(&self.connection).read_tls(&mut io::empty())?;
             }
         }
     }
 
-    /// Writes some bytes, or all. Where the network takes too long the rest goes before whatever is written next.
+    /// Encrypts and writes some bytes. What the network does not take in time goes before the next
+    /// write.
     pub(super) fn write(&self, network: impl Write, bytes: &[u8]) -> io::Result<usize> {
         self.send(network, |connection| connection.writer().write(bytes))
     }
 
-    /// Says that nothing more will be written.
+    /// Announces the end of this side.
     pub(super) fn close(&self, network: impl Write) -> io::Result<()> {
         self.send(network, |connection| {
             connection.send_close_notify();
@@ -104,7 +106,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends what is there; what is not sent in time stays.
+/// Sends encrypted bytes; what is not sent in time stays.
 fn flush(outgoing: &mut Vec<u8>, network: &mut impl Write) -> io::Result<()> {
     let (mut sent, mut outcome) = (0, Ok(()));
     while sent < outgoing.len() && outcome.is_ok() {
@@ -190,7 +192,7 @@ mod tests {
         );
     }
 
-    /// Nobody on the way can make an end look as if it were meant.
+    /// An attacker cannot truncate a connection unnoticed.
     #[test]
     fn an_end_without_a_farewell_is_an_error() {
         let (caller, mut answerer) = pair();

@@ -1,8 +1,8 @@
-//! TLS between processes: both sides show a certificate of the same authority, before they prove that they know the secret.
+//! TLS between processes: both sides present certificates of one authority before the handshake.
 //!
-//! A certificate is for the cluster and not for a machine: it must bear [`Tls::NAME`], and all processes may use the same
-//! one. So machines need no names that certificates know, and an authority that also signs for others lets none of
-//! them in.
+//! A certificate is for the cluster, not for a machine: it must bear [`Tls::NAME`], and all
+//! processes may use the same one. Machines need no names in certificates, and an authority that
+//! also signs others lets none of them in.
 
 use std::fmt::{self, Debug, Formatter};
 use std::io::{self, Read, Write};
@@ -22,7 +22,7 @@ use rustls::{
 
 use super::hello::Role;
 
-/// What a process shows, and whom it believes.
+/// The certificate of this process, and the authority it trusts.
 #[derive(Clone)]
 pub struct Tls {
     calling: Arc<ClientConfig>,
@@ -48,8 +48,8 @@ impl Tls {
     /// What certificates must be for.
     pub const NAME: &'static str = "isvd-dist";
 
-    /// Of a certificate with those that lead from it to the authority, its key, and the authority's certificate, all as PEM.
-    /// What other processes would refuse is an error already here.
+    /// From a certificate chain, its key, and the authority's certificate, as PEM. What other
+    /// processes would refuse is an error here.
     pub fn new(certificate: &[u8], key: &[u8], authority: &[u8]) -> Result<Self, TlsError> {
         let chain = certificates(certificate).map_err(TlsError::Certificate)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::Key(error.to_string()))?;
@@ -90,13 +90,13 @@ impl Tls {
             .with_client_cert_verifier(believes_callers)
             .with_single_cert(chain, key)
             .map_err(unfit)?;
-        // Every connection is agreed on anew: nothing of it is kept.
+        // No session is resumed.
         calling.resumption = Resumption::disabled();
         answering.send_tls13_tickets = 0;
         Ok(Self { calling: Arc::new(calling), answering: Arc::new(answering) })
     }
 
-    /// Agrees on keys with the other side, and sees its certificate.
+    /// Performs the TLS handshake, and verifies the certificate of the other side.
     pub(super) fn agree(&self, role: Role, stream: &mut (impl Read + Write)) -> io::Result<Connection> {
         let mut connection: Connection = match role {
             Role::Caller => ClientConnection::new(self.calling.clone(), name()).map(Into::into),
@@ -105,13 +105,13 @@ impl Tls {
         .map_err(told)?;
         while connection.is_handshaking() {
             if let Err(error) = connection.complete_io(stream) {
-                // The other side is told why, if it still listens.
+                // Tells the other side why, if it listens.
                 while connection.wants_write() && connection.write_tls(stream).is_ok_and(|sent| sent > 0) {}
                 return Err(in_words(error));
             }
         }
         if role == Role::Answerer {
-            // Of an answerer the name is looked at on the way.
+            // The name of an answerer is verified in the handshake.
             let shown = connection.peer_certificates().and_then(<[_]>::first);
             let shown = shown.ok_or(rustls::Error::NoCertificatesPresented).map_err(told)?;
             ParsedCertificate::try_from(shown).and_then(|shown| verify_server_name(&shown, &name())).map_err(told)?;
@@ -144,7 +144,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     if found.is_empty() { Err("there is no certificate in it".to_owned()) } else { Ok(found) }
 }
 
-/// Why there is no agreement on TLS.
+/// Explains a failed TLS handshake.
 fn in_words(error: io::Error) -> io::Error {
     if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) {
         return io::Error::other("it hung up when it was to agree on TLS: does it use TLS, too?");
@@ -155,7 +155,7 @@ fn in_words(error: io::Error) -> io::Error {
     }
 }
 
-/// What TLS has against the other side, as an error of a connection.
+/// A TLS error as an I/O error.
 pub(super) fn told(error: rustls::Error) -> io::Error {
     io::Error::other(explained(&error))
 }

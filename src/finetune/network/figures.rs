@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Network;
-use crate::engine::Watch;
-use crate::engine::checkpoint::Answer;
+use crate::engine::Monitor;
+use crate::engine::checkpoint::StoredResult;
 use crate::matrix::Dense;
 
 /// What is known after an epoch.
@@ -67,7 +67,7 @@ pub struct EpochProgress {
 /// Called on the first worker after every batch, and once more after validation.
 pub type Progress = dyn Fn(&EpochProgress) + Send + Sync;
 
-impl Answer for Trained {
+impl StoredResult for Trained {
     type Numbers = Self;
 
     fn numbers(&self) -> Self {
@@ -85,7 +85,7 @@ impl Answer for Trained {
     }
 }
 
-impl Default for Watch<Progress> {
+impl Default for Monitor<Progress> {
     fn default() -> Self {
         Self::new(Arc::new(|_| ()))
     }

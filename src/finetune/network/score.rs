@@ -95,7 +95,7 @@ pub(super) fn first_layer(session: &mut Session<'_>, x: &Shard, y: Option<&Shard
     let averaged = session.multiply(AVERAGE, x)?;
     let Some(y) = y else { return Ok(averaged) };
     let told = session.multiply(NEIGHBOURS, y)?;
-    session.beside(&[&averaged, &told])
+    session.hstack(&[&averaged, &told])
 }
 
 /// The logits, given X and what the first layer multiplies.

@@ -18,8 +18,8 @@ use super::sample::Walk;
 use super::shape::MOST_BYTES;
 use super::{Network, NetworkError, NetworkShape, Options, Problem, score};
 use crate::dataset::UNLABELLED;
-use crate::engine::checkpoint::{Journal, State};
-use crate::engine::{Cluster, EngineError, Session, Shard, Watch, run};
+use crate::engine::checkpoint::{CheckpointLog, State};
+use crate::engine::{Cluster, EngineError, Monitor, Session, Shard, run};
 use crate::graph::Neighbours;
 use crate::kernel::elementwise::largest;
 use crate::kernel::random::{bits, stream};
@@ -34,7 +34,7 @@ pub fn train(
     network: Network,
     options: &Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Trained, NetworkError> {
     let shape = network.shape();
     options.check(shape)?;
@@ -67,7 +67,7 @@ pub fn train(
             };
             let trainer =
                 Trainer { inputs, learn: &problem.learn, options: &options, validation, progress: watch.progress() };
-            trainer.train(session, &network, &mut Journal::new(&watch, label.clone()))
+            trainer.train(session, &network, &mut CheckpointLog::new(&watch, label.clone()))
         })
     })
 }
@@ -164,7 +164,7 @@ impl Trainer<'_> {
         &self,
         session: &mut Session<'_>,
         network: &Network,
-        journal: &mut Journal,
+        journal: &mut CheckpointLog,
     ) -> Result<Trained, NetworkError> {
         let epochs = self.options.schedule.iter().map(|phase| phase.epochs).sum();
         let batches = self.learn.len().div_ceil(self.options.batch);
@@ -230,7 +230,7 @@ impl Trainer<'_> {
         training: &mut Training,
         bench: &mut Workbench,
         report: &mut EpochProgress,
-        journal: &mut Journal,
+        journal: &mut CheckpointLog,
     ) -> Result<(), NetworkError> {
         let order = self.order(report.epoch);
         for (number, batch) in order.chunks(self.options.batch).enumerate().skip(training.batches) {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ClassifierError, Design, Labels, Options, Rows};
 use crate::dataset::UNLABELLED;
-use crate::engine::checkpoint::Answer;
-use crate::engine::{Cluster, Watch, run, with_formed};
+use crate::engine::checkpoint::StoredResult;
+use crate::engine::{Cluster, Monitor, run, with_formed};
 use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::svd::{self, CompletenessCheck, Look, Method, Prepared, Progress, solve_on};
@@ -122,7 +122,7 @@ pub fn fit(
     examples: &Examples,
     options: &Options,
     cluster: Cluster,
-    watch: Watch<Progress>,
+    watch: Monitor<Progress>,
 ) -> Result<Fitted, ClassifierError> {
     let copies = examples.copies(options)?;
     let matrix = match &copies[..] {
@@ -167,7 +167,7 @@ pub struct FittedNumbers {
     operator_columns: usize,
 }
 
-impl Answer for Fitted {
+impl StoredResult for Fitted {
     type Numbers = FittedNumbers;
 
     fn numbers(&self) -> FittedNumbers {

@@ -13,7 +13,7 @@ pub use align::{align, distances};
 
 use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar};
 use super::transition::DegreeError;
-use crate::engine::{Cluster, Ledger, LedgerSize, Watch};
+use crate::engine::{Cluster, EdgeCollection, EdgeCollectionSize, Monitor};
 use crate::graph::Graph;
 use crate::graph::evolve::{Changes, Effect, Operation, Patched, judge};
 use crate::svd::{Keep, Progress};
@@ -26,7 +26,7 @@ const LARGE_SHARE: f64 = 0.1;
 ///
 /// ```
 /// use isvd_dist::dataset::EdgeList;
-/// use isvd_dist::engine::{Cluster, Watch};
+/// use isvd_dist::engine::{Cluster, Monitor};
 /// use isvd_dist::graph::{Graph, Import, evolve::Operation};
 /// use isvd_dist::model::{embedding::{Normalize, Options, Walks}, follow::Follower};
 /// let ring = EdgeList { nodes: 20, edges: (0..20).map(|i| (i, (i + 1) % 20)).collect(), ..EdgeList::default() };
@@ -35,16 +35,16 @@ const LARGE_SHARE: f64 = 0.1;
 /// let (walks, normalize) = (Walks::Window(3), Normalize::Row);
 /// let options = Options { walks, negative: 0.02, normalize, degree_weighted: false, self_loops: false, svd };
 /// let mut follower = Follower::new(graph, false, options, Cluster::threads(2))?;
-/// follower.embed(Watch::default())?;
+/// follower.embed(Monitor::default())?;
 /// // An edge across the ring, and a new node.
 /// let applied = follower.apply(21, &[((0, 10), Operation::Add(1.0)), ((20, 3), Operation::Add(1.0))])?;
 /// assert_eq!(applied.patched.rows, [0, 3, 10, 20]);
-/// assert_eq!(follower.embed(Watch::default())?.nodes, 21);
+/// assert_eq!(follower.embed(Monitor::default())?.nodes, 21);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Follower {
     graph: Graph,
-    ledger: Ledger,
+    ledger: EdgeCollection,
     is_directed: bool,
     options: Options,
     cluster: Cluster,
@@ -78,7 +78,7 @@ pub struct Applied {
 impl Follower {
     /// Takes a graph; nothing is embedded yet.
     pub fn new(graph: Graph, is_directed: bool, options: Options, cluster: Cluster) -> Result<Self, ModelError> {
-        let ledger = Ledger::new(&graph.adjacency, is_directed, cluster.workers)?;
+        let ledger = EdgeCollection::new(&graph.adjacency, is_directed, cluster.workers)?;
         let (shown, is_turned, distances, known, touched) = (None, true, Vec::new(), 0, BTreeSet::new());
         let changed = 0;
         Ok(Self { graph, ledger, is_directed, options, cluster, shown, is_turned, distances, known, touched, changed })
@@ -140,13 +140,13 @@ impl Follower {
 
     /// Whether the graph can be embedded as it is now: does what [`Self::embed`] does, and keeps
     /// nothing of it.
-    pub fn try_embed(&self, watch: Watch<Progress>) -> Result<(), ModelError> {
+    pub fn try_embed(&self, watch: Monitor<Progress>) -> Result<(), ModelError> {
         self.find(watch).map(|_| ())
     }
 
     /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them if that is wanted. After an
     /// error the embedding before is still there.
-    pub fn embed(&mut self, watch: Watch<Progress>) -> Result<&Embedding, ModelError> {
+    pub fn embed(&mut self, watch: Monitor<Progress>) -> Result<&Embedding, ModelError> {
         let embedding = self.find(watch)?;
         let (shown, moved) = match self.shown.as_ref().filter(|_| self.is_turned) {
             None => (embedding, Vec::new()),
@@ -164,7 +164,7 @@ impl Follower {
     }
 
     /// The triplets of the graph as it is now.
-    fn find(&self, watch: Watch<Progress>) -> Result<Embedding, ModelError> {
+    fn find(&self, watch: Monitor<Progress>) -> Result<Embedding, ModelError> {
         let mut options = self.options.clone();
         let is_large = self.changed as f64 > LARGE_SHARE * self.ledger.size().edges as f64;
         if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0) {
@@ -210,7 +210,7 @@ impl Follower {
     }
 
     /// How much is kept of the edges.
-    pub fn ledger(&self) -> LedgerSize {
+    pub fn ledger(&self) -> EdgeCollectionSize {
         self.ledger.size()
     }
 }

@@ -41,9 +41,9 @@ fn rows_far_from_a_change_stay_in_place() {
         let cluster = Cluster::threads(workers);
         let first = graph(300, &edges, false);
         let mut follower = Follower::new(first, false, options(12, Normalize::Symmetric), cluster).unwrap();
-        follower.embed(Watch::default()).unwrap();
+        follower.embed(Monitor::default()).unwrap();
         follower.apply(300, &changed).unwrap();
-        follower.embed(Watch::default()).unwrap();
+        follower.embed(Monitor::default()).unwrap();
         let (near, far): (Vec<_>, Vec<_>) = follower.moved(0.0).into_iter().partition(|(row, _)| *row >= 150);
         let farthest = |rows: &[(u32, f32)]| rows.iter().map(|(_, distance)| *distance).fold(0.0, f32::max);
         assert!(farthest(&far) < 0.05, "{}", farthest(&far));
@@ -69,13 +69,13 @@ fn what_appears_apart_from_all_the_rest_is_found() {
             options.negative = 0.0;
             let cluster = Cluster::threads(workers);
             let mut follower = Follower::new(graph(300, &edges, false), false, options.clone(), cluster).unwrap();
-            follower.embed(Watch::default()).unwrap();
+            follower.embed(Monitor::default()).unwrap();
             let new = dense(300, nodes);
             let batch: Batch = new.keys().map(|&edge| (edge, Operation::Add(1.0))).collect();
             follower.apply(300 + nodes as usize, &batch).unwrap();
-            let warm = follower.embed(Watch::default()).unwrap().singular_values.clone();
+            let warm = follower.embed(Monitor::default()).unwrap().singular_values.clone();
             let all = edges.into_iter().chain(new).collect();
-            let cold = embed(&graph(300 + nodes as usize, &all, false), &options, cluster, Watch::default()).unwrap();
+            let cold = embed(&graph(300 + nodes as usize, &all, false), &options, cluster, Monitor::default()).unwrap();
             for (warm, cold) in warm.iter().zip(&cold.singular_values) {
                 assert!((warm - cold).abs() < 0.01 * cold, "{walks}, {nodes}, {workers}: {warm} and {cold}");
             }
@@ -99,9 +99,9 @@ fn a_warm_start_takes_a_part_of_the_columns() {
     let edges = community(0, 400, 7);
     let mut follower =
         Follower::new(graph(400, &edges, false), false, options(8, Normalize::Symmetric), Cluster::threads(2)).unwrap();
-    let cold = follower.embed(Watch::default()).unwrap().operator_columns;
+    let cold = follower.embed(Monitor::default()).unwrap().operator_columns;
     follower.apply(400, &[((0, 399), Operation::Add(1.0)), ((7, 80), Operation::Add(1.0))]).unwrap();
-    let warm = follower.embed(Watch::default()).unwrap();
+    let warm = follower.embed(Monitor::default()).unwrap();
     assert!(warm.relative_residuals.iter().all(|&residual| residual <= 0.01), "{:?}", warm.relative_residuals);
     assert!(2 * warm.operator_columns < cold, "{} of {cold}", warm.operator_columns);
 }
@@ -121,10 +121,10 @@ fn a_large_change_is_followed_from_a_product_with_short_walks() {
     for workers in 1..=3 {
         let cluster = Cluster::threads(workers);
         let mut follower = Follower::new(first.clone(), false, options.clone(), cluster).unwrap();
-        follower.embed(Watch::default()).unwrap();
+        follower.embed(Monitor::default()).unwrap();
         follower.apply(500, &changed).unwrap();
-        let warm = follower.embed(Watch::default()).unwrap().clone();
-        let cold = embed(follower.graph(), &options, cluster, Watch::default()).unwrap();
+        let warm = follower.embed(Monitor::default()).unwrap().clone();
+        let cold = embed(follower.graph(), &options, cluster, Monitor::default()).unwrap();
         assert!(warm.relative_residuals.iter().all(|&residual| residual <= 0.1), "{:?}", warm.relative_residuals);
         // Four random columns beside the vectors: four steps of ten, then six; and twelve directions.
         let least = 12 + 12 * (4 + 6usize).div_ceil(window);
@@ -156,7 +156,7 @@ proptest! {
         let options = options(5, Normalize::Row);
         let mut edges = community(0, 100, 11);
         let mut follower = Follower::new(graph(100, &edges, directed), directed, options.clone(), cluster).unwrap();
-        follower.embed(Watch::default()).unwrap();
+        follower.embed(Monitor::default()).unwrap();
         let mut nodes = 100;
         for batch in &batches {
             for &((from, to), operation) in batch {
@@ -171,8 +171,8 @@ proptest! {
             let anew = graph(nodes, &edges, directed);
             prop_assert!(follower.graph().adjacency.has_same_tiles(&anew.adjacency));
             prop_assert_eq!(&follower.graph().degrees, &anew.degrees);
-            let warm = follower.embed(Watch::default()).unwrap().clone();
-            let cold = embed(&anew, &options, cluster, Watch::default()).unwrap();
+            let warm = follower.embed(Monitor::default()).unwrap().clone();
+            let cold = embed(&anew, &options, cluster, Monitor::default()).unwrap();
             for (triplet, (a, b)) in warm.singular_values.iter().zip(&cold.singular_values).enumerate() {
                 let trusted = (warm.relative_residuals[triplet] + cold.relative_residuals[triplet]) as f32;
                 prop_assert!((a - b).abs() <= (trusted + 1e-3) * b, "{} {} {} {}", triplet, a, b, trusted);
@@ -194,19 +194,19 @@ fn a_batch_that_is_taken_back_leaves_no_trace() {
         for (workers, is_hit) in [(1, false), (1, true), (2, true), (3, true)] {
             let (graph, cluster) = (graph(120, &edges, directed), Cluster::threads(workers));
             let mut follower = Follower::new(graph, directed, options(8, Normalize::Row), cluster).unwrap();
-            follower.embed(Watch::default()).unwrap();
+            follower.embed(Monitor::default()).unwrap();
             if is_hit {
                 let before = follower.embedding().unwrap().clone();
                 let applied = follower.apply(127, &bad).unwrap();
                 assert!(follower.check(&applied, |row| row.to_string()).unwrap_err().is_of_numbers());
-                let error = follower.embed(Watch::default()).unwrap_err();
+                let error = follower.embed(Monitor::default()).unwrap_err();
                 assert!(error.is_of_numbers(), "{error}");
                 follower.undo(&applied).unwrap();
                 assert_eq!((follower.graph().nodes(), follower.ledger().edges), (120, edges.len()));
                 assert!(*follower.embedding().unwrap() == before);
             }
             follower.apply(121, &good).unwrap();
-            all.push((follower.embed(Watch::default()).unwrap().clone(), follower.graph().degrees.clone()));
+            all.push((follower.embed(Monitor::default()).unwrap().clone(), follower.graph().degrees.clone()));
         }
         assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "directed: {directed}");
     }
@@ -218,9 +218,9 @@ fn aligned_vectors_keep_the_singular_values() {
     let edges = community(0, 120, 5);
     let mut follower =
         Follower::new(graph(120, &edges, false), false, options(8, Normalize::Symmetric), Cluster::threads(2)).unwrap();
-    follower.embed(Watch::default()).unwrap();
+    follower.embed(Monitor::default()).unwrap();
     follower.apply(120, &[((4, 19), Operation::Add(2.0))]).unwrap();
-    let embedding = follower.embed(Watch::default()).unwrap();
+    let embedding = follower.embed(Monitor::default()).unwrap();
     let rank = embedding.rank;
     let mut gram = vec![0.0; rank * rank];
     for row in embedding.left.chunks_exact(rank) {

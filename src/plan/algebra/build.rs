@@ -131,7 +131,7 @@ impl Builder<'_> {
                     }
                 }
             }
-            Action::Stored { .. } | Action::Beside { .. } => {
+            Action::Stored { .. } | Action::HStack { .. } => {
                 unreachable!("only programs that form a matrix have these")
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::words::Word;
 use super::{Algebra, Entry, Letter};
-use crate::plan::program::{Action, Diagonal, Epilogue, Piece, Program, Side, Step, Term, Value};
+use crate::plan::program::{Action, Diagonal, Epilogue, Program, RowRange, Side, Step, Term, Value};
 
 impl Algebra {
     /// The program of the nodes that the answer needs, with nothing fused.
@@ -68,13 +68,13 @@ impl Emitter<'_> {
                 let sums = std::iter::once(sum).chain(inputs);
                 let parts: Vec<_> = sums.zip(heights).collect();
                 let piece =
-                    |(sum, rows): (Vec<Entry>, usize)| Piece { value: self.panel(&sum, rows), first_row: 0, rows };
+                    |(sum, rows): (Vec<Entry>, usize)| RowRange { value: self.panel(&sum, rows), first_row: 0, rows };
                 let pieces = parts.into_iter().map(piece).collect();
                 self.push(rows, Action::Arrange { pieces })
             }
             &Letter::Slice { first_row, rows, of } => {
                 let value = self.panel(&sum, of);
-                self.push(rows, Action::Arrange { pieces: vec![Piece { value, first_row, rows }] })
+                self.push(rows, Action::Arrange { pieces: vec![RowRange { value, first_row, rows }] })
             }
             &Letter::Ones { rows, columns } => {
                 let input = self.panel(&sum, columns);

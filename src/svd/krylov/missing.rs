@@ -100,13 +100,13 @@ impl Growth<'_> {
         };
         let blocks: Vec<Shard> = basis.blocks().iter().chain([&next.block]).cloned().collect();
         let images = self.multiply(session, program, &random)?;
-        let joined = session.beside(&[&vectors, &images])?;
+        let joined = session.hstack(&[&vectors, &images])?;
         let known = blocks.iter().map(Shard::cols).sum();
         let most = self.matrix.columns.saturating_sub(known);
         let care = self.careful();
         let errors = vec![care.orthonormal; known];
         let Split { fresh, error, .. } = split(session, &blocks, &errors, NONE, joined, most, care)?;
-        let block = session.beside(&[&next.block, &fresh])?;
+        let block = session.hstack(&[&next.block, &fresh])?;
         Ok(Next { block, error: next.error.max(error), step: next.step })
     }
 }

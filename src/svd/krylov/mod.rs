@@ -38,7 +38,7 @@ use super::prepared::Prepared;
 use super::run::Progress;
 use super::scale::check_range;
 use super::subspace::{Projection, Tall};
-use crate::engine::checkpoint::Journal;
+use crate::engine::checkpoint::CheckpointLog;
 use crate::engine::{Session, Shard};
 use crate::kernel::random;
 use crate::matrix::Dense;
@@ -58,7 +58,7 @@ pub(super) fn grow(
     prepared: &Prepared,
     start: Option<&Dense>,
     progress: &Progress,
-    journal: &mut Journal,
+    journal: &mut CheckpointLog,
 ) -> Result<Projection, SvdError> {
     let near = prepared.near();
     let options = &Options { tolerance: prepared.tolerance_to_grow(), ..prepared.options.clone() };
@@ -200,7 +200,7 @@ impl Growth<'_> {
         session: &mut Session<'_>,
         mut next: Next,
         progress: &Progress,
-        journal: &mut Journal,
+        journal: &mut CheckpointLog,
     ) -> Result<Rotations, SvdError> {
         loop {
             if next.block.cols() == 0 {

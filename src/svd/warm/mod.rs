@@ -28,7 +28,7 @@ use super::prepared::{Instead, Prepared};
 use super::run::Progress;
 use super::scale::check_range;
 use super::subspace::{Projection, Tall};
-use crate::engine::checkpoint::Journal;
+use crate::engine::checkpoint::CheckpointLog;
 use crate::engine::{Session, Shard};
 use crate::kernel::small::subtract_gram;
 use crate::kernel::{random, stride};
@@ -53,7 +53,7 @@ pub(super) fn refine(
     prepared: &Prepared,
     start: Option<&Dense>,
     progress: &Progress,
-    journal: &mut Journal,
+    journal: &mut CheckpointLog,
 ) -> Result<Projection, SvdError> {
     let resumed = journal.resume(session)?.and_then(|(numbers, panels)| Refining::resumed(prepared, numbers, panels));
     let begun = match resumed {
@@ -124,7 +124,7 @@ impl<'a> Refining<'a> {
             [(near.programs, &basis), (matrix, &omega)].map(|(with, panel)| session.multiply(with.transposed, panel))
         } else {
             // One product of all columns takes less time than two.
-            let both = session.beside(&[&basis, &omega])?;
+            let both = session.hstack(&[&basis, &omega])?;
             let images = session.multiply(matrix.transposed, &both)?;
             drop(both);
             [0..width, width..width + directions].map(|columns| session.columns(&images, columns))
@@ -156,7 +156,7 @@ impl<'a> Refining<'a> {
         mut self,
         session: &mut Session<'_>,
         progress: &Progress,
-        journal: &mut Journal,
+        journal: &mut CheckpointLog,
     ) -> Result<Projection, SvdError> {
         loop {
             journal.keep(session, || self.state())?;

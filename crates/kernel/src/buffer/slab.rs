@@ -1,8 +1,8 @@
-//! Huge pages under buffers that are smaller than one.
+//! Slabs: small buffers cut from huge pages.
 //!
-//! On a small graph a good part of the time of a run went into small pages, each of which the system has to find, fill and
-//! enter when it is first touched. A slab is some huge pages, of which buffers are cut one after the other. When the last of
-//! them is given back it can be cut again: the next run of the same process finds its pages in place.
+//! On a small graph a good part of a run was page faults of small pages. A slab is a few huge pages
+//! from which buffers are cut one after the other. When its last buffer is freed it is reused, so
+//! the next run of the process finds its pages in place.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
@@ -12,37 +12,37 @@ use super::{ALIGNMENT, HUGE_PAGE};
 
 /// Bytes of a slab.
 const BYTES: usize = 2 * HUGE_PAGE;
-/// The largest and the smallest piece, in bytes: larger ones would leave too much of a slab unused, and small ones come from
-/// pages that the allocator has in use already.
+/// Largest and smallest piece in bytes: larger ones would waste slabs, smaller ones come from the
+/// allocator.
 pub(super) const PIECES: std::ops::RangeInclusive<usize> = 64 << 10..=1 << 20;
 
 thread_local! {
-    /// The slab that this thread cuts from, and how many bytes of it are taken.
+    /// This thread's current slab, and its used bytes.
     static CURRENT: RefCell<Option<(Arc<Slab>, usize)>> = const { RefCell::new(None) };
 }
 
-/// Slabs that wait to be cut again.
+/// Empty slabs for reuse.
 static SPARE: Mutex<Vec<Pages>> = Mutex::new(Vec::new());
-/// How many may wait.
+/// Limit of empty slabs.
 const MOST_SPARE: usize = 16;
 
-/// Pages that buffers are cut of.
+/// A mapping from which buffers are cut.
 #[derive(Debug)]
 pub(super) struct Slab {
-    /// Always there, until the slab is given back.
+    /// `Some` until the slab is freed.
     pages: Option<Pages>,
-    /// Whether there may be anything but zeros in it.
+    /// Whether it may hold anything but zeros.
     is_used: bool,
 }
 
-/// Memory of its own, in huge pages where the system has them.
+/// A private mapping, in huge pages where the system has them.
 #[derive(Debug)]
 struct Pages {
     mapped: NonNull<u8>,
     start: NonNull<u8>,
 }
 
-/// Bytes that are mapped, so that a slab can start at a huge page.
+/// Mapped bytes, with room to align the slab to a huge page.
 const MAPPED: usize = BYTES + HUGE_PAGE;
 
 // SAFETY: they are memory and nothing else; whoever cut a piece alone uses it.
@@ -62,8 +62,8 @@ impl Pages {
             return None;
         }
         let mapped = NonNull::new(mapped.cast::<u8>())?;
-        // SAFETY: what is skipped is less than a huge page, and the mapping is that much longer than a slab. Failing advice
-        // changes nothing.
+        // SAFETY: what is skipped is less than a huge page, and the mapping is that much longer
+        // than a slab. Failing advice changes nothing.
         let start = unsafe {
             let start = mapped.add(mapped.align_offset(HUGE_PAGE));
             libc::madvise(start.as_ptr().cast(), BYTES, libc::MADV_HUGEPAGE);
@@ -97,12 +97,13 @@ impl Drop for Slab {
     }
 }
 
-/// Gives slabs that wait to be cut again back to the system.
+/// Returns empty slabs to the system.
 pub(super) fn release_spare() {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// A piece of so many bytes, all zero, that starts at a cache line; `None` if there is no memory, or it is no size for a piece.
+/// A zeroed piece of `bytes` bytes at a cache line; `None` without memory, or if the size does not
+/// suit.
 pub(super) fn cut(bytes: usize) -> Option<(Arc<Slab>, NonNull<u8>)> {
     if !PIECES.contains(&bytes) {
         return None;
@@ -114,7 +115,8 @@ pub(super) fn cut(bytes: usize) -> Option<(Arc<Slab>, NonNull<u8>)> {
         }
         let (slab, taken) = current.as_mut()?;
         let start = slab.pages.as_ref()?.start;
-        // SAFETY: the piece ends within the slab, and the next one starts behind it. Nobody else has it.
+        // SAFETY: the piece ends within the slab, and the next one starts behind it. Nobody else
+        // has it.
         let piece = unsafe {
             let piece = start.add(*taken);
             if slab.is_used {
@@ -125,7 +127,7 @@ pub(super) fn cut(bytes: usize) -> Option<(Arc<Slab>, NonNull<u8>)> {
         *taken += bytes;
         Some((slab.clone(), piece))
     };
-    // A thread that is ending has no slab any more.
+    // An ending thread has no slab any more.
     CURRENT.try_with(|current| cut(&mut current.borrow_mut())).ok().flatten()
 }
 

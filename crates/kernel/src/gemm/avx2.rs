@@ -11,8 +11,9 @@ const ROWS: usize = 6;
 /// One block of columns of the product, for all rows of `a`.
 ///
 /// # Safety
-/// AVX2 and FMA must be there. `a` and `out` hold equally many whole rows; `packed` has at most `place.from` rows of
-/// [`BLOCK`]; `place.column + place.width ≤ place.to`, and the width is one or two lane groups.
+/// AVX2 and FMA must be there. `a` and `out` hold equally many whole rows; `packed` has at most
+/// `place.from` rows of [`BLOCK`]; `place.column + place.width ≤ place.to`, and the width is one or
+/// two lane groups.
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn multiply_block(a: &[f32], packed: &[f32], out: &mut [f32], place: &Place) {
     debug_assert!(place.width == LANES || place.width == BLOCK);

@@ -10,8 +10,9 @@ const ROWS: usize = 12;
 /// One block of columns of the product, for all rows of `a`.
 ///
 /// # Safety
-/// AVX-512 must be there. `a` and `out` hold equally many whole rows; `packed` has at most `place.from` rows of [`BLOCK`];
-/// `place.column + place.width ≤ place.to`, and the width is [`BLOCK`] or a half of it.
+/// AVX-512 must be there. `a` and `out` hold equally many whole rows; `packed` has at most
+/// `place.from` rows of [`BLOCK`]; `place.column + place.width ≤ place.to`, and the width is
+/// [`BLOCK`] or a half of it.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn multiply_block(a: &[f32], packed: &[f32], out: &mut [f32], place: &Place) {
     debug_assert!(place.width == BLOCK / 2 || place.width == BLOCK);

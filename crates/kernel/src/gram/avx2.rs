@@ -19,11 +19,13 @@ pub(super) unsafe fn convert(from: &[f32], width: usize, out: &mut [f64]) {
     super::convert_rows(from, width, out);
 }
 
-/// Adds the products of `columns` of `left` with eight columns of `right` from `j` on to their sums.
+/// Adds the products of `columns` of `left` with eight columns of `right` from `j` on to their
+/// sums.
 ///
 /// # Safety
-/// AVX2 and FMA must be there; both chunks have equally many rows, `columns` (at most six) lie inside of `left`,
-/// `j..j + 8` inside of `right`, and `sums` has a row as wide as `right` for each column of `left`.
+/// AVX2 and FMA must be there; both chunks have equally many rows, `columns` (at most six) lie
+/// inside of `left`, `j..j + 8` inside of `right`, and `sums` has a row as wide as `right` for each
+/// column of `left`.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn multiply(left: Chunk, right: Chunk, columns: Range<usize>, j: usize, sums: &mut [f64]) {
@@ -72,11 +74,13 @@ unsafe fn block<const M: usize>(left: Chunk, right: Chunk, mut a: *const f64, mu
     }
 }
 
-/// Adds the products of `count` columns of `left` with one or two lane groups of `right`, summed in f32, to their sums.
+/// Adds the products of `count` columns of `left` with one or two lane groups of `right`, summed in
+/// f32, to their sums.
 ///
 /// # Safety
-/// AVX2 and FMA must be there; `left` and `right` hold the rows of the place, and `count` (at most six) columns from
-/// `place.i` on and `groups` lane groups from `place.j` on lie inside of them and of the sums.
+/// AVX2 and FMA must be there; `left` and `right` hold the rows of the place, and `count` (at most
+/// six) columns from `place.i` on and `groups` lane groups from `place.j` on lie inside of them and
+/// of the sums.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn multiply_single(

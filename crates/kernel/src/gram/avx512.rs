@@ -9,11 +9,13 @@ use super::{Chunk, pitch};
 /// f64 numbers in a register.
 const EIGHT: usize = 8;
 
-/// Adds the products of `columns` of `left` with eight or, with `pair`, sixteen columns of `right` from `j` on to their sums.
+/// Adds the products of `columns` of `left` with eight or, with `pair`, sixteen columns of `right`
+/// from `j` on to their sums.
 ///
 /// # Safety
-/// AVX-512 must be there; both chunks have equally many rows, `columns` (at most six) lie inside of `left`, the others
-/// inside of `right`, and `sums` has a row as wide as `right` for each column of `left`.
+/// AVX-512 must be there; both chunks have equally many rows, `columns` (at most six) lie inside of
+/// `left`, the others inside of `right`, and `sums` has a row as wide as `right` for each column of
+/// `left`.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn multiply(
     left: Chunk,
@@ -86,11 +88,13 @@ unsafe fn block<const M: usize, const N: usize>(
     }
 }
 
-/// Adds the products of `count` columns of `left` with sixteen of `right`, summed in f32, to their sums.
+/// Adds the products of `count` columns of `left` with sixteen of `right`, summed in f32, to their
+/// sums.
 ///
 /// # Safety
-/// AVX-512 must be there; `left` and `right` hold the rows of the place, and `count` (at most twelve) columns from
-/// `place.i` on and sixteen from `place.j` on lie inside of them and of the sums.
+/// AVX-512 must be there; `left` and `right` hold the rows of the place, and `count` (at most
+/// twelve) columns from `place.i` on and sixteen from `place.j` on lie inside of them and of the
+/// sums.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn multiply_single(left: &[f32], right: &[f32], place: &Place, count: usize, sums: &mut [f64]) {
     // SAFETY: the caller's promise.
@@ -133,7 +137,7 @@ unsafe fn single<const M: usize>(mut a: *const f32, mut b: *const f32, place: &P
         }
         for (p, &kept) in kept.iter().enumerate() {
             let low = _mm512_cvtps_pd(_mm512_castps512_ps256(kept));
-            // The third and fourth quarter come first.
+            // The third and fourth quarters come first.
             let turned = _mm512_shuffle_f32x4::<0b1110>(kept, kept);
             let high = _mm512_cvtps_pd(_mm512_castps512_ps256(turned));
             for (half, kept) in [low, high].into_iter().enumerate() {

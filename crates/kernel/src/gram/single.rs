@@ -1,12 +1,13 @@
-//! `AᵀB` by sums in f32 of a few rows at a time.
+//! `AᵀB` with f32 sums over a few rows at a time.
 //!
-//! Nothing is converted but the sums, and a register holds twice as many of them: it takes less than half the time. What a
-//! few dozen rows lose by rounding is what f32 panels have lost already.
+//! Only the sums are converted to f64, and a register holds twice as many f32: less than half the
+//! time. The rounding of a few dozen rows is that of f32 panels.
 
 use super::super::{LANES, Panel, Simd};
 use super::{CHUNK, LEFT, Scratch, reset};
 
-/// `out = AᵀB`, `a.cols × b.cols` row-major: the products of at most 64 rows are summed in f32, those sums in f64.
+/// `out = AᵀB`, `a.cols × b.cols` row-major: the products of at most 64 rows are summed in f32,
+/// those sums in f64.
 ///
 /// # Panics
 /// If the panels have different numbers of rows or `out` has another size.
@@ -15,9 +16,6 @@ pub fn cross_gram_in_single(a: Panel, b: Panel, out: &mut [f64], scratch: &mut S
 }
 
 /// [`cross_gram_in_single`] with the given instructions.
-///
-/// # Panics
-/// If the panels have different numbers of rows or `out` has another size.
 pub fn cross_gram_in_single_with(simd: Simd, a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
     assert_eq!(a.rows(), b.rows(), "panels of a cross Gram matrix have the same rows");
     assert_eq!(out.len(), a.cols() * b.cols(), "a cross Gram matrix of {} × {} columns", a.cols(), b.cols());
@@ -34,7 +32,7 @@ pub fn cross_gram_in_single_with(simd: Simd, a: Panel, b: Panel, out: &mut [f64]
     }
 }
 
-/// `sums += AᵀB`, where the sums are as wide as the rows of `b` are apart.
+/// `sums += AᵀB`; `sums` has the stride of `b`.
 fn add(simd: Simd, a: Panel, b: Panel, sums: &mut [f64]) {
     let (from, width) = (a.stride(), b.stride());
     for first in (0..a.rows()).step_by(CHUNK) {
@@ -55,7 +53,7 @@ fn add(simd: Simd, a: Panel, b: Panel, sums: &mut [f64]) {
     }
 }
 
-/// Where a block of sums is: how many rows are summed, how far apart rows are on both sides, and the first columns.
+/// The place of a block of sums: number of rows, both strides, first columns.
 pub(super) struct Place {
     pub(super) rows: usize,
     pub(super) from: usize,
@@ -64,7 +62,8 @@ pub(super) struct Place {
     pub(super) j: usize,
 }
 
-/// Columns of the left factor whose sums are kept at a time. AVX-512 has twice as many registers, and each holds twice as much.
+/// Columns of the left factor in a register block. AVX-512 has twice as many registers of twice the
+/// width.
 fn most_left(simd: Simd) -> usize {
     if simd.is_wide() { 2 * LEFT } else { LEFT }
 }
@@ -92,7 +91,8 @@ fn multiply_block(
     if simd.is_fast() {
         for first in (0..count).step_by(LEFT) {
             let (place, count) = (Place { i: i + first, ..*place }, LEFT.min(count - first));
-            // SAFETY: `simd` proves that AVX2 and FMA are there; the rows and the block were checked above.
+            // SAFETY: `simd` proves that AVX2 and FMA are there; the rows and the block were
+            // checked above.
             unsafe { super::avx2::multiply_single(left, right, &place, (count, groups), sums) };
         }
         return;

@@ -1,17 +1,27 @@
 //! The product in plain code.
 
-use super::{Job, Start, specialise};
+use super::by_tile::Job;
+use super::{Start, Term};
 use crate::LANES;
 
 /// Runs a job for a block of `groups` lane groups.
 pub(super) fn run(job: &Job, groups: usize, y: &mut [f32]) {
-    let (values, right) = (job.cell.values().is_some(), job.factors.right.is_some());
-    specialise!(groups, values, right, rows(job, y))
+    match groups {
+        1 => rows::<1>(job, y),
+        2 => rows::<2>(job, y),
+        3 => rows::<3>(job, y),
+        4 => rows::<4>(job, y),
+        5 => rows::<5>(job, y),
+        6 => rows::<6>(job, y),
+        7 => rows::<7>(job, y),
+        8 => rows::<8>(job, y),
+        _ => unreachable!("a block has one to eight lane groups"),
+    }
 }
 
-fn rows<const GROUPS: usize, const VALUES: bool, const RIGHT: bool>(job: &Job, y: &mut [f32]) {
+fn rows<const GROUPS: usize>(job: &Job, y: &mut [f32]) {
     let cell = job.cell;
-    let overwrite = !matches!(job.start, Start::Accumulate);
+    let overwrite = job.overwrites();
     let (mut next, mut at) = (0, 0);
     for (&row, &count) in cell.rows().iter().zip(cell.counts()) {
         let row = usize::from(row);
@@ -23,11 +33,10 @@ fn rows<const GROUPS: usize, const VALUES: bool, const RIGHT: bool>(job: &Job, y
         for entry in at..at + usize::from(count) {
             let column = usize::from(cell.columns()[entry]);
             let picked = &job.x[column * job.stride + job.first..][..GROUPS * LANES];
-            let factor = if VALUES { cell.values().map_or(1.0, |v| v[entry]) } else { 1.0 }
-                * if RIGHT { job.factors.right.map_or(1.0, |d| d[column]) } else { 1.0 };
+            let factor = cell.values().map_or(1.0, |v| v[entry]) * job.factors.right.map_or(1.0, |d| d[column]);
             for (s, p) in sum.iter_mut().zip(picked.chunks_exact(LANES)) {
                 for lane in 0..LANES {
-                    s[lane] += if VALUES || RIGHT { factor * p[lane] } else { p[lane] };
+                    s[lane] += factor * p[lane];
                 }
             }
         }
@@ -48,8 +57,8 @@ fn finish<const GROUPS: usize>(job: &Job, row: usize, sum: Option<[[f32; LANES];
     match job.start {
         Start::Accumulate => {}
         Start::Zero => out.fill(0.0),
-        Start::Add { beta, diagonal, panel } => {
-            let factor = beta * diagonal.map_or(1.0, |d| d[row]);
+        Start::Add(Term { coefficient, diagonal, panel }) => {
+            let factor = coefficient * diagonal.map_or(1.0, |d| d[row]);
             let added = &panel.data()[at..at + GROUPS * LANES];
             out.iter_mut().zip(added).for_each(|(o, a)| *o = factor * a);
         }

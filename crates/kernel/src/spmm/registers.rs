@@ -4,12 +4,12 @@ use std::arch::x86_64::*;
 
 use crate::LANES;
 
-/// So many columns of a row in registers. Every operation works on each column by itself, so what the registers are does not
-/// show in the result.
+/// Columns of a row in registers. Columns never mix, so the width of the registers does not show in
+/// the result.
 ///
 /// # Safety
-/// The instructions that an implementation uses must be there, and pointers must be good for [`Registers::COLUMNS`]
-/// numbers.
+/// The instructions that an implementation uses must be there, and pointers must be good for
+/// [`Registers::COLUMNS`] numbers.
 pub(super) trait Registers: Copy {
     /// How many columns there are.
     const COLUMNS: usize;
@@ -87,70 +87,46 @@ impl<const GROUPS: usize> Registers for Avx2<GROUPS> {
     }
 }
 
-/// Pairs of lane groups in AVX-512 registers, of the last of which only a half may be in use.
+/// Two lane groups in an AVX-512 register.
 #[derive(Clone, Copy)]
-pub(super) struct Avx512<const PAIRS: usize, const HALF: bool>([__m512; PAIRS]);
+pub(super) struct Avx512(__m512);
 
-impl<const PAIRS: usize, const HALF: bool> Avx512<PAIRS, HALF> {
-    /// Which columns of a register are in use.
-    const fn mask(pair: usize) -> __mmask16 {
-        if HALF && pair + 1 == PAIRS { 0x00ff } else { 0xffff }
-    }
-}
-
-impl<const PAIRS: usize, const HALF: bool> Registers for Avx512<PAIRS, HALF> {
-    const COLUMNS: usize = (2 * PAIRS - HALF as usize) * LANES;
+impl Registers for Avx512 {
+    const COLUMNS: usize = 2 * LANES;
 
     #[inline(always)]
     unsafe fn zero() -> Self {
         // SAFETY: the caller's promise, here and below.
-        unsafe { Avx512([_mm512_setzero_ps(); PAIRS]) }
+        unsafe { Avx512(_mm512_setzero_ps()) }
     }
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
         // SAFETY: as above.
-        unsafe {
-            let mut loaded = [_mm512_setzero_ps(); PAIRS];
-            for (pair, register) in loaded.iter_mut().enumerate() {
-                *register = _mm512_maskz_loadu_ps(Self::mask(pair), from.add(2 * pair * LANES));
-            }
-            Avx512(loaded)
-        }
+        unsafe { Avx512(_mm512_loadu_ps(from)) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        for (pair, register) in self.0.into_iter().enumerate() {
-            // SAFETY: as above.
-            unsafe { _mm512_mask_storeu_ps(to.add(2 * pair * LANES), Self::mask(pair), register) };
-        }
+        // SAFETY: as above.
+        unsafe { _mm512_storeu_ps(to, self.0) }
     }
 
     #[inline(always)]
-    unsafe fn plus(mut self, other: Self) -> Self {
-        for (register, other) in self.0.iter_mut().zip(other.0) {
-            // SAFETY: as above.
-            *register = unsafe { _mm512_add_ps(*register, other) };
-        }
-        self
+    unsafe fn plus(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { Avx512(_mm512_add_ps(self.0, other.0)) }
     }
 
     #[inline(always)]
-    unsafe fn times(mut self, factor: f32) -> Self {
-        for register in &mut self.0 {
-            // SAFETY: as above.
-            *register = unsafe { _mm512_mul_ps(_mm512_set1_ps(factor), *register) };
-        }
-        self
+    unsafe fn times(self, factor: f32) -> Self {
+        // SAFETY: as above.
+        unsafe { Avx512(_mm512_mul_ps(_mm512_set1_ps(factor), self.0)) }
     }
 
     #[inline(always)]
-    unsafe fn times_plus(mut self, factor: f32, other: Self) -> Self {
-        for (register, other) in self.0.iter_mut().zip(other.0) {
-            // SAFETY: as above.
-            *register = unsafe { _mm512_fmadd_ps(_mm512_set1_ps(factor), *register, other) };
-        }
-        self
+    unsafe fn times_plus(self, factor: f32, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { Avx512(_mm512_fmadd_ps(_mm512_set1_ps(factor), self.0, other.0)) }
     }
 }

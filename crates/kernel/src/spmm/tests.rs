@@ -1,4 +1,6 @@
+use super::by_tile::multiply_cell;
 use super::*;
+use crate::LANES;
 use crate::panel::tests::panel_of;
 use crate::random::{normal, uniform};
 use crate::stride;
@@ -58,7 +60,7 @@ proptest! {
         let mut y = if accumulate { before.clone() } else { vec![f32::NAN; before.len()] };
         for columns in blocks(cols) {
             let y = PanelMut::new(height, cols, &mut y);
-            multiply_columns(simd, tile.cell(0), Panel::new(width, cols, &x), &factors, start, y, columns);
+            multiply_cell(simd, tile.cell(0), Panel::new(width, cols, &x), &factors, start, y, columns);
         }
         for i in 0..height {
             for j in 0..stride(cols) {
@@ -66,7 +68,7 @@ proptest! {
                 let mut wanted = match start {
                     Start::Zero => 0.0,
                     Start::Accumulate => f64::from(before[at]),
-                    Start::Add { diagonal, .. } => 0.5 * f64::from(diagonal.map_or(1.0, |d| d[i])) * f64::from(z.data()[at]),
+                    Start::Add(Term { diagonal, .. }) => 0.5 * f64::from(diagonal.map_or(1.0, |d| d[i])) * f64::from(z.data()[at]),
                 };
                 for k in 0..width {
                     let scale = if left { f64::from(l[i]) } else { 1.0 } * if right { f64::from(r[k]) } else { 1.0 };
@@ -85,7 +87,8 @@ fn bits_do_not_depend_on_blocks_or_alignment() {
     let x = panel_of(width, cols, |i, j| normal(SEED, 3, i as u64, j as u32));
     let factors = Factors { alpha: 0.7, left: None, right: None };
     let mut whole = vec![0.0; height * stride(cols)];
-    multiply(tile.cell(0), Panel::new(width, cols, &x), &factors, Start::Zero, PanelMut::new(height, cols, &mut whole));
+    let panel = Segments::whole(Panel::new(width, cols, &x));
+    spmm(&Operand::new([&tile], None), &panel, &factors, None, &mut whole, &mut Buffer::default());
     for step in [8, 16, 24, 40, 56] {
         for shift in 0..3 {
             let moved = [vec![0.0; shift], x.clone()].concat();
@@ -93,15 +96,7 @@ fn bits_do_not_depend_on_blocks_or_alignment() {
             for start in (0..cols).step_by(step) {
                 let x = Panel::new(width, cols, &moved[shift..]);
                 let y = PanelMut::new(height, cols, &mut y[shift..]);
-                multiply_columns(
-                    Simd::best(),
-                    tile.cell(0),
-                    x,
-                    &factors,
-                    Start::Zero,
-                    y,
-                    start..cols.min(start + step),
-                );
+                multiply_cell(Simd::best(), tile.cell(0), x, &factors, Start::Zero, y, start..cols.min(start + step));
             }
             assert_eq!(y[shift..], whole);
         }
@@ -110,33 +105,9 @@ fn bits_do_not_depend_on_blocks_or_alignment() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Registers twice as wide must not show: a cluster may have machines of both kinds.
+    /// Rows in another order have the same sums, in AVX-512 registers too.
     #[test]
-    fn avx512_has_the_bits_of_avx2(
-        height in 1usize..40, width in 1usize..60, cols in 1usize..=130, density in 0.0f64..0.5,
-        weighted: bool, left: bool, right: bool, start in 0usize..4,
-    ) {
-        let (tile, _) = random_tile(height, width, density, weighted);
-        let panel = |stream, rows| panel_of(rows, cols, |i, j| normal(SEED, stream, i as u64, j as u32));
-        let (x, z) = (panel(3, width), panel(4, height));
-        let (l, r, d) = (vector(6, height), vector(7, width), vector(8, height));
-        let factors = Factors { alpha: -1.5, left: left.then_some(&l), right: right.then_some(&r) };
-        let z = Panel::new(height, cols, &z);
-        let start = start_of(start, &d, z);
-        let [wide, narrow] = [Simd::best(), Simd::best().without_wide()].map(|simd| {
-            let mut y = panel(5, height);
-            for columns in blocks(cols) {
-                let y = PanelMut::new(height, cols, &mut y);
-                multiply_columns(simd, tile.cell(0), Panel::new(width, cols, &x), &factors, start, y, columns);
-            }
-            y
-        });
-        prop_assert_eq!(wide, narrow);
-    }
-
-    /// Rows in another order have the same sums, whether or not all rows have entries.
-    #[test]
-    fn a_ladder_has_the_bits_of_its_tiles(
+    fn sorted_rows_have_the_bits_of_their_tiles(
         heights in prop::collection::vec(1usize..40, 1..4), width in 1usize..60, cols in 1usize..=32, density in 0.0f64..0.5,
         weighted: bool, left: bool, right: bool, start in 0usize..3,
     ) {
@@ -147,21 +118,21 @@ proptest! {
             .enumerate()
             .map(|(number, &height)| random_tile(height, width, density, weighted && number % 2 == 0).0)
             .collect();
-        let ladder = Ladder::new(tiles.iter().map(|tile| tile.cell(0))).unwrap();
+        let sorted = LengthSortedRows::new(tiles.iter().map(|tile| tile.cell(0))).unwrap();
         let panel = |stream, rows| panel_of(rows, cols, |i, j| normal(SEED, stream, i as u64, j as u32));
         let (x, z) = (panel(3, width), panel(4, height));
         let (l, r, d) = (vector(6, height), vector(7, width), vector(8, height));
         let x = Panel::new(width, cols, &x);
         for simd in [Simd::best(), Simd::best().without_wide(), Simd::portable()] {
-            if !ladder.takes(simd, cols) {
+            if !sorted.suits(simd, cols) {
                 prop_assert!(!simd.is_fast() || stride(cols) == 24);
                 continue;
             }
-            let mut by_rungs = vec![f32::NAN; z.len()];
+            let mut by_length = vec![f32::NAN; z.len()];
             let factors = Factors { alpha: -1.5, left: left.then_some(&l), right: right.then_some(&r) };
             let all = Panel::new(height, cols, &z);
             let begin = start_of([0, 2, 3][start], &d, all);
-            ladder.multiply(simd, x, &factors, begin, PanelMut::new(height, cols, &mut by_rungs));
+            sorted.spmm(simd, x, &factors, begin, PanelMut::new(height, cols, &mut by_length));
             let mut first = 0;
             for tile in &tiles {
                 let (rows, width) = (first..first + tile.rows(), stride(cols));
@@ -171,46 +142,52 @@ proptest! {
                 let mut by_rows = vec![f32::NAN; part.len()];
                 for columns in blocks(cols) {
                     let y = PanelMut::new(rows.len(), cols, &mut by_rows);
-                    multiply_columns(simd, tile.cell(0), x, &factors, begin, y, columns);
+                    multiply_cell(simd, tile.cell(0), x, &factors, begin, y, columns);
                 }
-                prop_assert_eq!(&by_rows, &by_rungs[part]);
+                prop_assert_eq!(&by_rows, &by_length[part]);
                 first = rows.end;
             }
         }
     }
 }
 
-/// Panels in the order of a ladder give what others give, in that order.
+/// P(Ax) = (PAPᵀ)(Px), bit for bit.
 #[test]
-fn a_settled_ladder_has_the_bits_of_the_ladder() {
+fn permuted_products_have_the_bits_of_plain_ones() {
     let (height, cols) = (61, 8);
     for (weighted, right) in [(false, false), (false, true), (true, true)] {
         let (tile, _) = random_tile(height, height, 0.3, weighted);
-        let ladder = Ladder::new([tile.cell(0)].into_iter()).unwrap();
-        if !ladder.takes(Simd::best(), cols) {
+        let sorted = LengthSortedRows::new([tile.cell(0)].into_iter()).unwrap();
+        if !sorted.suits(Simd::best(), cols) {
             return;
         }
+        let (permutation, permuted) = sorted.permuted().expect("the matrix is square");
         let panel = |stream| panel_of(height, cols, |i, j| normal(SEED, stream, i as u64, j as u32));
         let (x, z) = (panel(3), panel(4));
         let (l, r, d) = (vector(6, height), vector(7, height), vector(8, height));
-        let multiply = |ladder: &Ladder, [x, z]: [&[f32]; 2], [l, r, d]: [&[f32]; 3]| {
+        let multiply = |a: &Operand, [x, z]: [&[f32]; 2], [l, r, d]: [&[f32]; 3]| {
             let factors = Factors { alpha: -1.5, left: Some(l), right: right.then_some(r) };
-            let start = start_of(3, d, Panel::new(height, cols, z));
+            let added = Term { coefficient: 0.5, diagonal: Some(d), panel: Panel::new(height, cols, z) };
             let mut y = vec![f32::NAN; z.len()];
-            let out = PanelMut::new(height, cols, &mut y);
-            ladder.multiply(Simd::best(), Panel::new(height, cols, x), &factors, start, out);
+            let x = Segments::whole(Panel::new(height, cols, x));
+            spmm(a, &x, &factors, Some(added), &mut y, &mut Buffer::default());
             y
         };
-        let settle = |numbers: &[f32], width: usize| -> Vec<f32> {
-            let rows = ladder.order().iter().map(|&row| usize::from(row));
-            rows.flat_map(|row| &numbers[row * width..][..width]).copied().collect()
+        let permute = |panel: &[f32]| {
+            let mut permuted = vec![f32::NAN; panel.len()];
+            permutation.permute_rows(cols, panel.chunks_exact(stride(cols)), &mut permuted);
+            permuted
         };
-        let wanted = settle(&multiply(&ladder, [&x, &z], [&l, &r, &d]), cols);
-        let ([x, z], [l, r, d]) = ([&x, &z].map(|panel| settle(panel, cols)), [&l, &r, &d].map(|d| settle(d, 1)));
-        assert_eq!(multiply(&ladder.settled().expect("it is square"), [&x, &z], [&l, &r, &d]), wanted);
+        let plain = multiply(&Operand::new([&tile], Some(&sorted)), [&x, &z], [&l, &r, &d]);
+        let ([px, pz], [pl, pr, pd]) = ([&x, &z].map(|x| permute(x)), [&l, &r, &d].map(|d| permutation.permute(d)));
+        let made = multiply(&Operand::sorted(&permuted), [&px, &pz], [&pl, &pr, &pd]);
+        assert_eq!(made, permute(&plain));
+        let mut restored = vec![f32::NAN; made.len()];
+        permutation.restore_rows(cols, &made, &mut restored);
+        assert_eq!(restored, plain);
     }
     let (tile, _) = random_tile(height, height + 1, 0.3, false);
-    assert!(Ladder::new([tile.cell(0)].into_iter()).unwrap().settled().is_none(), "rows are no columns");
+    assert!(LengthSortedRows::new([tile.cell(0)].into_iter()).unwrap().permuted().is_none(), "not square");
 }
 
 /// One of the things that a product can be added to.
@@ -218,20 +195,20 @@ fn start_of<'a>(number: usize, diagonal: &'a [f32], panel: Panel<'a>) -> Start<'
     match number {
         0 => Start::Zero,
         1 => Start::Accumulate,
-        2 => Start::Add { beta: 0.5, diagonal: None, panel },
-        _ => Start::Add { beta: 0.5, diagonal: Some(diagonal), panel },
+        2 => Start::Add(Term { coefficient: 0.5, diagonal: None, panel }),
+        _ => Start::Add(Term { coefficient: 0.5, diagonal: Some(diagonal), panel }),
     }
 }
 
 #[test]
-fn a_ladder_is_not_for_many_entries_or_columns() {
+fn sorted_rows_are_not_for_many_entries_or_columns() {
     let (tile, _) = random_tile(30, 200, 0.9, false);
-    assert!(Ladder::new([tile.cell(0)].into_iter()).is_none(), "a hundred entries a row");
-    assert!(Ladder::new(std::iter::empty()).is_none());
+    assert!(LengthSortedRows::new([tile.cell(0)].into_iter()).is_none(), "a hundred entries a row");
+    assert!(LengthSortedRows::new(std::iter::empty()).is_none());
     let (tile, _) = random_tile(30, 10_000, 0.001, false);
-    let ladder = Ladder::new([tile.cell(0)].into_iter()).unwrap();
-    assert_eq!(ladder.takes(Simd::best(), 16), Simd::best().is_fast());
-    assert!(!ladder.takes(Simd::best(), 32), "the panel is in no nearby cache");
+    let sorted = LengthSortedRows::new([tile.cell(0)].into_iter()).unwrap();
+    assert_eq!(sorted.suits(Simd::best(), 16), Simd::best().is_fast());
+    assert!(!sorted.suits(Simd::best(), 32), "the panel is in no nearby cache");
 }
 
 #[test]
@@ -248,4 +225,13 @@ fn blocks_cover_the_padded_columns() {
         assert!(blocks.iter().all(|b| b.len() <= BLOCK && b.len() % LANES == 0 && !b.is_empty()));
     }
     assert_eq!(of(200), [0..56, 56..104, 104..152, 152..200]);
+}
+
+/// A worker may own no tile of a small matrix.
+#[test]
+fn a_product_without_tiles_has_no_rows() {
+    let (x, right) = (panel_of(5, 3, |_, _| 1.0), vector(7, 5));
+    let factors = Factors { alpha: 1.0, left: None, right: Some(&right) };
+    let x = Segments::whole(Panel::new(5, 3, &x));
+    spmm(&Operand::new([], None), &x, &factors, None, &mut [], &mut Buffer::default());
 }

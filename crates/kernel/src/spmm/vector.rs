@@ -1,18 +1,20 @@
 //! The product in vector registers, whatever they are.
 //!
-//! What is here is inlined into functions that enable the instructions: [`avx2`](super::avx2) and [`avx512`](super::avx512).
+//! What is here is inlined into functions that enable the instructions: [`avx2`](super::avx2) and
+//! [`avx512`](super::avx512).
 
 use std::arch::x86_64::*;
 
-use super::ladder::Rungs;
+use super::by_tile::Job;
+use super::length_sorted::SortedJob;
 use super::registers::Registers;
-use super::{Job, Start};
+use super::{Start, Term};
 
-/// How many entries ahead the rows of the panel are fetched.
+/// Entries ahead of the current one whose rows of the panel are prefetched.
 const AHEAD: usize = 16;
-/// How many listed rows ahead the rows of the result are fetched.
+/// Listed rows ahead of the current one whose rows of the result are prefetched.
 const ROWS_AHEAD: usize = 4;
-/// Long rows of a ladder that are summed up side by side.
+/// Long rows that are summed side by side.
 const TOGETHER: usize = 4;
 /// Entries in a cache line.
 const LINE: usize = 16;
@@ -20,8 +22,8 @@ const LINE: usize = 16;
 /// The rows of a cell, for a block of columns.
 ///
 /// # Safety
-/// The instructions of the registers must be there, the shapes of the job and of `y` must fit each other, and the block must be
-/// as wide as the registers.
+/// The instructions of the registers must be there, the shapes of the job and of `y` must fit each
+/// other, and the block must be as wide as the registers.
 #[inline(always)]
 pub(super) unsafe fn rows<R: Registers, const VALUES: bool, const RIGHT: bool, const FETCH: bool>(
     job: &Job,
@@ -54,8 +56,9 @@ pub(super) unsafe fn rows<R: Registers, const VALUES: bool, const RIGHT: bool, c
             next = row + 1;
         }
         let end = at + usize::from(count);
-        // SAFETY: a tile's counts add up to its entries and its offsets are below the width of the strip, which is the
-        // number of rows of `x` and the length of `right`; there is a value for each entry. `row` is a row of the tile.
+        // SAFETY: a tile's counts add up to its entries and its offsets are below the width of the
+        // strip, which is the number of rows of `x` and the length of `right`; there is a value for
+        // each entry. `row` is a row of the tile.
         unsafe {
             let mut sum = R::zero();
             while at < end {
@@ -105,8 +108,8 @@ unsafe fn finish<R: Registers>(job: &Job, row: usize, sum: Option<R>, y: &mut [f
         let start = match job.start {
             Start::Accumulate => R::load(out),
             Start::Zero => R::zero(),
-            Start::Add { beta, diagonal, panel } => {
-                let factor = beta * diagonal.map_or(1.0, |d| *d.get_unchecked(row));
+            Start::Add(Term { coefficient, diagonal, panel }) => {
+                let factor = coefficient * diagonal.map_or(1.0, |d| *d.get_unchecked(row));
                 R::load(panel.data().as_ptr().add(at)).times(factor)
             }
         };
@@ -121,76 +124,53 @@ unsafe fn finish<R: Registers>(job: &Job, row: usize, sum: Option<R>, y: &mut [f
     }
 }
 
-/// All rows of a ladder, all columns of the panel. With few entries a row, what else there is to do for it takes longer than they
-/// do, so nothing is decided row by row.
+/// All rows of a matrix with sorted rows, for all columns of the panel.
 ///
 /// # Safety
-/// The instructions of the registers must be there, the registers be as wide as the panels' rows are apart, and the shapes of
-/// ladder, panels and factors fit each other.
+/// The instructions of the registers must be there, the registers be as wide as rows of the panels
+/// are apart, and the shapes of matrix, panels and factors fit each other.
 #[inline(always)]
-pub(super) unsafe fn climb<R: Registers, const VALUES: bool, const RIGHT: bool>(job: &Rungs, y: &mut [f32]) {
-    let nothing = Epilogue { beta: 0.0, diagonal: &[], panel: &[] };
-    let epilogue = match job.start {
-        Start::Add { beta, diagonal, panel } => {
-            Some(Epilogue { beta, diagonal: diagonal.unwrap_or(&[]), panel: panel.data() })
-        }
-        _ => None,
+pub(super) unsafe fn sorted_rows<R: Registers, const VALUES: bool, const RIGHT: bool>(job: &SortedJob, y: &mut [f32]) {
+    let (beta, diagonal, panel) = match job.start {
+        Start::Add(Term { coefficient, diagonal, panel }) => (coefficient, diagonal.unwrap_or(&[]), panel.data()),
+        _ => (0.0, &[][..], &[][..]),
     };
-    // SAFETY: the caller's promise; what is said to be there is.
+    let left = job.factors.left.unwrap_or(&[]);
+    let epilogue = Epilogue { alpha: job.factors.alpha, left, beta, diagonal, panel, out: y.as_mut_ptr() };
+    // SAFETY: the caller's promise; the added panel is there where the parameter says so.
     unsafe {
-        match (job.factors.left.is_some(), epilogue) {
-            (false, None) => rungs::<R, VALUES, RIGHT, false, false, false>(job, nothing, y),
-            (true, None) => rungs::<R, VALUES, RIGHT, true, false, false>(job, nothing, y),
-            (false, Some(add)) if add.diagonal.is_empty() => {
-                rungs::<R, VALUES, RIGHT, false, true, false>(job, add, y);
-            }
-            (true, Some(add)) if add.diagonal.is_empty() => rungs::<R, VALUES, RIGHT, true, true, false>(job, add, y),
-            (false, Some(add)) => rungs::<R, VALUES, RIGHT, false, true, true>(job, add, y),
-            (true, Some(add)) => rungs::<R, VALUES, RIGHT, true, true, true>(job, add, y),
+        match panel.is_empty() {
+            true => buckets::<R, VALUES, RIGHT, false>(job, &epilogue),
+            false => buckets::<R, VALUES, RIGHT, true>(job, &epilogue),
         }
     }
 }
 
-/// `beta · diag(diagonal) · panel`; what is not there is empty.
-struct Epilogue<'a> {
-    beta: f32,
-    diagonal: &'a [f32],
-    panel: &'a [f32],
-}
-
 /// # Safety
-/// As for [`climb`]; left factors, the diagonal and the panel that is added are there where they are said to be.
+/// As for [`sorted_rows`]; the added panel is there if `ADD`.
 #[inline(always)]
-unsafe fn rungs<
-    R: Registers,
-    const VALUES: bool,
-    const RIGHT: bool,
-    const LEFT: bool,
-    const ADD: bool,
-    const DIAGONAL: bool,
->(
-    job: &Rungs,
-    Epilogue { beta, diagonal, panel }: Epilogue,
-    y: &mut [f32],
+unsafe fn buckets<R: Registers, const VALUES: bool, const RIGHT: bool, const ADD: bool>(
+    job: &SortedJob,
+    epilogue: &Epilogue,
 ) {
     let picks = Picks { x: job.x.as_ptr(), right: job.factors.right.unwrap_or(&[]) };
-    let (out, mut row) = (y.as_mut_ptr(), job.ladder.order().as_ptr());
-    let mut entry = Entry { column: job.ladder.columns().as_ptr(), value: job.ladder.values().as_ptr() };
-    // SAFETY of all that follows: the rows of all rungs and the long ones are those of the order, each a row of `y`, of the added panel and
-    // of the factors; their counts add up to the columns, which are rows of `x` and places of the right factors, and there is a value for
-    // each where there are values.
-    let ends = Ends { alpha: job.factors.alpha, left: job.factors.left.unwrap_or(&[]), beta, diagonal, panel, out };
-    for &(count, rows) in job.ladder.rungs() {
+    let mut row = job.order.as_ptr();
+    let mut entry = Entry { column: job.columns.as_ptr(), value: job.values.as_ptr() };
+    // SAFETY of all that follows: rows of the buckets and long rows are those of the order, each a
+    // row of `y`, of the added panel and of the factors; their lengths add up to the columns, which
+    // are rows of `x` and indices of the right factors; there is a value for each where there are
+    // values.
+    for &(count, rows) in job.buckets {
         for _ in 0..rows {
             // SAFETY: as above.
             unsafe {
                 let sum = picks.sum::<R, VALUES, RIGHT>(&mut entry, count);
-                ends.write::<R, LEFT, ADD, DIAGONAL>(row, count, sum);
+                epilogue.write::<R, ADD>(row, count, sum);
                 row = row.add(1);
             }
         }
     }
-    let mut groups = job.ladder.long().chunks_exact(TOGETHER);
+    let mut groups = job.long.chunks_exact(TOGETHER);
     for counts in groups.by_ref() {
         // SAFETY: as above.
         unsafe {
@@ -200,7 +180,7 @@ unsafe fn rungs<
                 entry = entry.after::<VALUES>(count.into());
             }
             let mut sums = [R::zero(); TOGETHER];
-            // None has fewer than the first.
+            // Lengths ascend, so all four rows have as many entries as the first.
             for number in 0..usize::from(counts[0]) {
                 for (sum, start) in sums.iter_mut().zip(starts) {
                     *sum = picks.plus::<R, VALUES, RIGHT>(*sum, start.after::<VALUES>(number));
@@ -210,7 +190,7 @@ unsafe fn rungs<
                 for number in counts[0]..count {
                     *sum = picks.plus::<R, VALUES, RIGHT>(*sum, start.after::<VALUES>(number.into()));
                 }
-                ends.write::<R, LEFT, ADD, DIAGONAL>(row, count, *sum);
+                epilogue.write::<R, ADD>(row, count, *sum);
                 row = row.add(1);
             }
         }
@@ -219,14 +199,14 @@ unsafe fn rungs<
         // SAFETY: as above.
         unsafe {
             let sum = picks.sum::<R, VALUES, RIGHT>(&mut entry, count);
-            ends.write::<R, LEFT, ADD, DIAGONAL>(row, count, sum);
+            epilogue.write::<R, ADD>(row, count, sum);
             row = row.add(1);
         }
     }
 }
 
-/// What happens to the sum of a row, and where it goes. What is not there is empty.
-struct Ends<'a> {
+/// `out = alpha · left · sum + beta · diagonal · panel`. Slices that a product lacks are empty.
+struct Epilogue<'a> {
     alpha: f32,
     left: &'a [f32],
     beta: f32,
@@ -235,24 +215,19 @@ struct Ends<'a> {
     out: *mut f32,
 }
 
-impl Ends<'_> {
-    /// Writes a row of so many entries, in the order of `finish`, so that the bits are the same. (A closure would be compiled without the
-    /// instructions.)
+impl Epilogue<'_> {
+    /// Writes a row of `count` entries, with the operations of `finish` in its order. (A closure
+    /// would be compiled without the instructions.)
     ///
     /// # Safety
-    /// There must be such a row of the result, and of all that there is said to be.
+    /// The row must be one of the result, of slices that are not empty, and of the panel if `ADD`.
     #[inline(always)]
-    unsafe fn write<R: Registers, const LEFT: bool, const ADD: bool, const DIAGONAL: bool>(
-        &self,
-        row: *const u16,
-        count: u16,
-        sum: R,
-    ) {
+    unsafe fn write<R: Registers, const ADD: bool>(&self, row: *const u16, count: u16, sum: R) {
         // SAFETY: the caller's promise.
         unsafe {
             let at = usize::from(*row);
-            let scale = self.alpha * if LEFT { *self.left.get_unchecked(at) } else { 1.0 };
-            let factor = self.beta * if DIAGONAL { *self.diagonal.get_unchecked(at) } else { 1.0 };
+            let scale = self.alpha * if self.left.is_empty() { 1.0 } else { *self.left.get_unchecked(at) };
+            let factor = self.beta * if self.diagonal.is_empty() { 1.0 } else { *self.diagonal.get_unchecked(at) };
             let start = if ADD { R::load(self.panel.as_ptr().add(at * R::COLUMNS)).times(factor) } else { R::zero() };
             let made = if count > 0 { sum.times_plus(scale, start) } else { start };
             made.store(self.out.add(at * R::COLUMNS));
@@ -260,7 +235,7 @@ impl Ends<'_> {
     }
 }
 
-/// An entry of a ladder.
+/// A position among the entries.
 #[derive(Clone, Copy)]
 struct Entry {
     column: *const u16,
@@ -268,10 +243,10 @@ struct Entry {
 }
 
 impl Entry {
-    /// The one so many later.
+    /// The position `count` entries later.
     ///
     /// # Safety
-    /// There must be as many, or it is the end.
+    /// It must be an entry, or the end.
     #[inline(always)]
     unsafe fn after<const VALUES: bool>(self, count: usize) -> Self {
         // SAFETY: the caller's promise; without values there is nothing to point at.
@@ -282,14 +257,14 @@ impl Entry {
     }
 }
 
-/// What entries pick rows of.
+/// The panel and the right factors whose rows the entries pick.
 struct Picks<'a> {
     x: *const f32,
     right: &'a [f32],
 }
 
 impl Picks<'_> {
-    /// What the next entries pick, so many of them.
+    /// The sum over the next `count` entries.
     ///
     /// # Safety
     /// As for [`plus`](Self::plus), for each of them.
@@ -306,10 +281,10 @@ impl Picks<'_> {
         }
     }
 
-    /// `sum` and what an entry picks, in the order of `rows`, so that the bits are the same.
+    /// `sum` plus one entry, with the operations of `rows`, so that the bits are the same.
     ///
     /// # Safety
-    /// The entry must be there, and its column be a row of `x` and a place of the right factors.
+    /// The entry must exist, and its column be a row of `x` and an index of the right factors.
     #[inline(always)]
     unsafe fn plus<R: Registers, const VALUES: bool, const RIGHT: bool>(&self, sum: R, entry: Entry) -> R {
         // SAFETY: the caller's promise.

@@ -1,11 +1,11 @@
-//! A tile of which some entries change.
+//! In-place changes of tiles.
 //!
-//! Entries between two changes only move, all of them in one go, so a change costs what it takes to find its place. The
-//! arrays are those that the changed tile would have if it were built anew.
+//! Entries between two changes are moved together, so a change costs the search for its place. The
+//! arrays equal those of the changed tile built anew.
 
 use super::{MAX_TILE_ROWS, Parts, Tile};
 
-/// What becomes of the entry at a place of a tile.
+/// A change of one entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Edit {
     /// The strip.
@@ -14,12 +14,12 @@ pub struct Edit {
     pub row: u16,
     /// The offset from the first column of the strip.
     pub column: u16,
-    /// Its value from now on; `None` if there is no entry any more.
+    /// Its new value; `None` removes the entry.
     pub value: Option<f32>,
 }
 
 impl Tile {
-    /// Makes room for more rows and columns, in as many more strips as that takes.
+    /// Grows the tile to more rows and columns, adding strips as needed.
     ///
     /// # Panics
     /// If the tile would become smaller, or too high.
@@ -35,8 +35,8 @@ impl Tile {
         (self.height, self.cols) = (height, cols);
     }
 
-    /// Changes entries. Edits are sorted by strip, row and column, one for a place; to take an entry away that is not there
-    /// changes nothing.
+    /// Changes entries. Edits are sorted by strip, row and column, at most one an entry; removing a
+    /// missing entry has no effect.
     ///
     /// # Panics
     /// If an edit lies outside, or edits are out of order.
@@ -65,13 +65,13 @@ impl Tile {
 }
 
 impl Edit {
-    /// Its place in the order in which a tile has its entries.
+    /// Its position in the order of entries.
     fn place(&self) -> (u32, u16, u16) {
         (self.strip, self.row, self.column)
     }
 }
 
-/// The way through the runs of a strip.
+/// A cursor over the runs of a strip.
 struct Walk<'a> {
     parts: &'a Parts,
     strip: usize,
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
         Self { parts, strip, run: run as usize, end: end as usize, entry: entry as usize }
     }
 
-    /// Notes what edits of one row do; its rows come in order.
+    /// Records the edits of one row; rows come in order.
     fn edit(&mut self, edits: &[Edit], moves: &mut Moves) {
         let Parts { rows, counts, columns, values, .. } = self.parts;
         let row = edits[0].row;
@@ -133,25 +133,25 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Positions of an array whose entries go, and positions before which entries come, both ascending.
+/// Positions of removed entries, and positions before which entries are inserted, both ascending.
 #[derive(Default)]
 struct Moved<T> {
     leaving: Vec<usize>,
     coming: Vec<(usize, T)>,
 }
 
-/// All that edits do to the arrays of a tile. Counts go with rows, values with columns.
+/// Changes of the arrays of a tile. Counts move with rows, values with columns.
 #[derive(Default)]
 struct Moves {
     rows: Moved<u16>,
     counts_coming: Vec<(usize, u16)>,
     columns: Moved<u16>,
     values_coming: Vec<(usize, f32)>,
-    /// Runs that have another number of entries from now on.
+    /// New lengths of runs.
     counted: Vec<(usize, u16)>,
-    /// Entries that have another value from now on.
+    /// New values of entries.
     valued: Vec<(usize, f32)>,
-    /// Runs and entries that each strip has more.
+    /// Added runs and entries of each strip.
     grown: Vec<[i64; 2]>,
 }
 
@@ -187,10 +187,10 @@ impl Moves {
     }
 }
 
-/// Room for so much growth is made at once, as a part of what is there.
+/// Spare capacity on reallocation, as a fraction of the length.
 const SLACK: usize = 16;
 
-/// Takes entries out of an array and puts others in.
+/// Removes and inserts entries of an array.
 fn splice<T: Copy>(array: &mut Vec<T>, leaving: &[usize], coming: &[(usize, T)]) {
     let mut to = leaving.first().copied().unwrap_or(array.len());
     for (place, &gone) in leaving.iter().enumerate() {
@@ -225,7 +225,7 @@ mod tests {
 
     type Entries = BTreeMap<(u32, u16, u16), f32>;
 
-    /// The arrays of some entries, by the rules.
+    /// The arrays of a tile with some entries.
     fn tile(height: usize, cols: usize, entries: &Entries) -> Tile {
         let strips = cols.div_ceil(WIDTH).max(1);
         let (mut starts, mut rows, mut counts) = (vec![[0; 2]], vec![], vec![]);

@@ -12,7 +12,7 @@ use super::{FOLLOW, Mark, Mode, Session, unembeddable, updates_of};
 use crate::cli::Error;
 use crate::cli::follow::FollowError;
 use crate::dataset::stream::{Log, Record};
-use crate::engine::Watch;
+use crate::engine::Monitor;
 use crate::experiment::RunError;
 use crate::experiment::event::{Running, Task};
 use crate::experiment::follow::BatchFigures;
@@ -99,7 +99,7 @@ impl Session<'_> {
     fn try_embed(&mut self) -> Result<(), ModelError> {
         let start = Instant::now();
         let running = Running::begin(&self.teller, Task::Stage(FOLLOW));
-        let tried = self.follower().try_embed(Watch::new(running.iterations()));
+        let tried = self.follower().try_embed(Monitor::new(running.iterations()));
         running.done();
         self.seconds.train += start.elapsed().as_secs_f64();
         tried

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::world::{linear, problem, shape};
 use crate::dataset::UNLABELLED;
-use crate::engine::{Cluster, Watch};
+use crate::engine::{Cluster, Monitor};
 use crate::finetune::network::{EpochProgress, Network, NetworkError, Options, Phase, Problem, Trained, score, train};
 
 fn options(schedule: &[(usize, f64)]) -> Options {
@@ -25,7 +25,7 @@ fn start() -> Network {
 }
 
 fn run(problem: &Problem, options: &Options, workers: usize) -> Result<Trained, NetworkError> {
-    train(Arc::new(problem.clone()), start(), options, Cluster::threads(workers), Watch::default())
+    train(Arc::new(problem.clone()), start(), options, Cluster::threads(workers), Monitor::default())
 }
 
 fn valid_accuracy(problem: &Problem, network: &Network) -> f64 {
@@ -70,7 +70,7 @@ fn a_start_that_is_best_is_kept() {
     let problem = problem(900, 3000);
     let good = run(&problem, &options(&[(6, 1e-2)]), 2).unwrap().network;
     let trained =
-        train(Arc::new(problem.clone()), good.clone(), &options(&[(1, 1e3)]), Cluster::threads(2), Watch::default());
+        train(Arc::new(problem.clone()), good.clone(), &options(&[(1, 1e3)]), Cluster::threads(2), Monitor::default());
     let trained = trained.unwrap();
     assert_eq!((trained.best_epoch, trained.epochs.len()), (0, 1));
     assert_eq!(trained.network, good);
@@ -93,7 +93,7 @@ fn every_batch_and_validation_is_told() {
     let sink = told.clone();
     let progress = Arc::new(move |report: &EpochProgress| sink.lock().unwrap().push(*report));
     let problem = Arc::new(problem(900, 3000));
-    let trained = train(problem, start(), &options(&[(2, 1e-2)]), Cluster::threads(2), Watch::new(progress)).unwrap();
+    let trained = train(problem, start(), &options(&[(2, 1e-2)]), Cluster::threads(2), Monitor::new(progress)).unwrap();
     let told = told.lock().unwrap();
     // 600 nodes are four batches; each epoch ends with a validation, and the start has one.
     let places: Vec<_> = told.iter().map(|report| (report.epoch, report.batch)).collect();

@@ -1,0 +1,183 @@
+//! All-gather of the rows that sparse products of other processes pick.
+//!
+//! A worker packs the rows that another process needs, in order, and sends them to its partner
+//! there: the worker of the same place. The partner unpacks them and shares them with its process
+//! by pointer. So a row crosses the network once for each process that needs it. Both sides know
+//! the row numbers, which are not sent. Rows that nobody needs hold arbitrary numbers.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use timely::dataflow::Scope;
+
+use super::channels::Directed;
+use super::cluster::Transfer;
+use super::collective::{blocks_of, cut, gathered_panel, rows_at_once};
+use super::error::EngineError;
+use super::exchange::{receive, send};
+use super::message::{Block, BlockData, Message, Payload};
+use super::operator::Link;
+use super::row_exchange::RowExchange;
+use super::shard::{Pool, Shard};
+use super::trace;
+use crate::kernel::panel::stride;
+
+/// Brings the rows of a panel that a process needs to all its workers.
+pub(super) fn gather_needed<'scope>(
+    scope: Scope<'scope, u64>,
+    name: &str,
+    shards: &Link<'scope>,
+    needs: &Rc<RowExchange>,
+    transfer: Transfer,
+    pool: &Rc<RefCell<Pool>>,
+) -> Link<'scope> {
+    let (name, worker) = (format!("gather {name}"), scope.index());
+    let posted = post(scope, &name, shards, needs, pool);
+    let partners = needs.partners.iter().map(|(partner, _)| *partner);
+    let (own_needs, own_pool, step) = (needs.clone(), pool.clone(), name.clone());
+    let arrived = receive(scope, &name, &posted, Directed, partners, move |payloads| {
+        unpack(blocks_of(payloads), &own_needs, &mut own_pool.borrow_mut(), worker, &step).map(Payload::Shards)
+    });
+    let handed_out = hand_out(scope, shards, &arrived, needs, transfer, pool);
+    let (pool, step) = (pool.clone(), name.clone());
+    receive(scope, &name, &handed_out, Directed, 0..scope.peers(), move |payloads| {
+        gathered_panel(payloads, worker, &step, &mut pool.borrow_mut())
+    })
+}
+
+/// Sends each partner the rows that its process needs.
+fn post<'scope>(
+    scope: Scope<'scope, u64>,
+    name: &str,
+    shards: &Link<'scope>,
+    needs: &Rc<RowExchange>,
+    pool: &Rc<RefCell<Pool>>,
+) -> Link<'scope> {
+    let (sender, needs, pool, name) = (scope.index(), needs.clone(), pool.clone(), name.to_owned());
+    send(scope, "post", [shards], move |_, payload, give| {
+        trace::computing(&name, || {
+            let mut bytes = 0;
+            for (partner, rows) in &needs.sent {
+                let mut give = |of, payload| {
+                    bytes += Payload::bytes(&payload);
+                    give(Message { weight: 1, to: *partner, sender, of, payload });
+                };
+                match &payload {
+                    Payload::Shard(shard) => {
+                        let chunks = chunks(shard, rows);
+                        let of = chunks.len();
+                        chunks.for_each(|rows| give(of, Payload::Block(pack(shard, rows, &mut pool.borrow_mut()))));
+                    }
+                    other => give(1, other.clone()),
+                }
+            }
+            trace::sending(&name, bytes);
+        });
+    })
+}
+
+/// Some rows of a shard in chunks; no rows are still one chunk.
+fn chunks<'a>(shard: &Shard, rows: &'a [u32]) -> impl ExactSizeIterator<Item = &'a [u32]> {
+    let at_once = rows_at_once(shard.cols());
+    let count = rows.len().div_ceil(at_once).max(1);
+    (0..count).map(move |number| &rows[number * at_once..rows.len().min((number + 1) * at_once)])
+}
+
+/// Some rows of a shard, one after the other.
+fn pack(shard: &Shard, rows: &[u32], pool: &mut Pool) -> Block {
+    let (stride, own) = (stride(shard.cols()), shard.rows());
+    let mut buffer = pool.take(rows.len() * stride);
+    for (to, &row) in buffer.chunks_exact_mut(stride.max(1)).zip(rows) {
+        let place = (row as usize - own.start) * stride;
+        to.copy_from_slice(&shard.buffer()[place..place + stride]);
+    }
+    let all = 0..buffer.len();
+    Block {
+        total_rows: shard.total_rows(),
+        first_row: rows.first().map_or(own.start, |&row| row as usize),
+        rows: rows.len(),
+        cols: shard.cols(),
+        data: BlockData::Shared(pool.lend(buffer), all),
+    }
+}
+
+/// Unpacks the rows of partners, and checks that all have come.
+fn unpack(
+    mut blocks: Vec<Block>,
+    needs: &RowExchange,
+    pool: &mut Pool,
+    worker: usize,
+    step: &str,
+) -> Result<Vec<Shard>, EngineError> {
+    blocks.sort_by_key(|block| block.first_row);
+    let (total_rows, cols) = blocks.first().map_or((0, 0), |block| (block.total_rows, block.cols));
+    let mut next = 0;
+    let are_in_order = blocks.iter().filter(|block| block.rows > 0).all(|block| {
+        let first = needs.received.get(next).map(|&row| row as usize);
+        next += block.rows;
+        (first, block.total_rows, block.cols) == (Some(block.first_row), total_rows, cols)
+    });
+    if !are_in_order || next != needs.received.len() {
+        let (step, expected) = (step.into(), needs.received.len());
+        return Err(EngineError::BlocksMissing { step, worker, received: next, expected });
+    }
+    let stride = stride(cols);
+    let mut packed = blocks.iter().flat_map(|block| block.numbers().chunks_exact(stride.max(1)));
+    let mut received = needs.received.iter().map(|&row| row as usize).peekable();
+    let shards = needs.partners.iter().map(|(_, rows)| {
+        let mut buffer = pool.take(rows.len() * stride);
+        if cfg!(any(test, debug_assertions)) {
+            // Rows that were not asked for are NaN, so that reading one shows.
+            buffer.fill(f32::NAN);
+        }
+        while let Some(row) = received.next_if(|row| rows.contains(row)) {
+            let to = (row - rows.start) * stride;
+            packed.next().into_iter().for_each(|from| buffer[to..to + stride].copy_from_slice(from));
+        }
+        Shard::new(total_rows, rows.clone(), cols, pool.lend(buffer))
+    });
+    Ok(shards.collect())
+}
+
+/// Shares this worker's rows, and those its partners sent, with its process.
+fn hand_out<'scope>(
+    scope: Scope<'scope, u64>,
+    shards: &Link<'scope>,
+    arrived: &Link<'scope>,
+    needs: &Rc<RowExchange>,
+    transfer: Transfer,
+    pool: &Rc<RefCell<Pool>>,
+) -> Link<'scope> {
+    let (worker, needs, pool) = (scope.index(), needs.clone(), pool.clone());
+    let workers_of_process = transfer.workers_of_process(worker);
+    send(scope, "hand out", [shards, arrived], move |port, payload, give| {
+        let mut give = |sender: usize, payload: Payload| {
+            let payloads = match payload {
+                Payload::Shard(shard) => {
+                    if transfer.is_shared() {
+                        pool.borrow_mut().read_elsewhere(shard.buffer());
+                    }
+                    cut(&shard, !transfer.by_pointer).into_iter().map(Payload::Block).collect()
+                }
+                other => vec![other],
+            };
+            let of = payloads.len();
+            for to in workers_of_process.clone() {
+                payloads.iter().for_each(|payload| {
+                    give(Message { weight: 1, to, sender, of, payload: payload.clone() });
+                });
+            }
+        };
+        let mut partners = needs.partners.iter().map(|(partner, _)| *partner);
+        match payload {
+            Payload::Shards(shards) => {
+                partners.zip(shards).for_each(|(partner, shard)| give(partner, Payload::Shard(shard)));
+            }
+            own if port == 0 => give(worker, own),
+            failure => partners.by_ref().for_each(|partner| give(partner, failure.clone())),
+        }
+    })
+}
+
+#[cfg(all(test, feature = "fuzzing"))]
+mod tests;

@@ -1,0 +1,18 @@
+//! The step that this process computed last, for messages about lost peers.
+
+use std::sync::{Mutex, PoisonError};
+
+static STEP: Mutex<String> = Mutex::new(String::new());
+
+/// Records the step that a worker is in.
+pub(in crate::engine) fn note(step: &str) {
+    let mut note = STEP.lock().unwrap_or_else(PoisonError::into_inner);
+    note.clear();
+    note.push_str(step);
+}
+
+/// The step recorded last.
+pub(super) fn last() -> String {
+    let note = STEP.lock().unwrap_or_else(PoisonError::into_inner);
+    if note.is_empty() { "before the first step".to_owned() } else { note.clone() }
+}
