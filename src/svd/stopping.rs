@@ -39,8 +39,8 @@ impl Sizes {
         let limit = BASIS_LIMIT.0 * options.rank + BASIS_LIMIT.1 + if side <= rows { small } else { 0 };
         let wanted = options.basis.unwrap_or(limit.max(depth(options.rank, width)));
         let first = options.start.as_ref().map_or(width, |start| start.columns().max(width));
-        // U can span the range of M and a block that rounding adds.
-        let basis = wanted.max(options.rank + LEAST_BLOCKS * first).min(side + width);
+        // U can span the range of M and directions that rounding adds.
+        let basis = wanted.max(options.rank + LEAST_BLOCKS * first).min(2 * side + width);
         let columns = 2 * block_columns.max(width).saturating_mul(options.iterations.saturating_add(1));
         Self { width, basis, columns }
     }

@@ -40,11 +40,11 @@ impl GolubKahan {
         target.stretched(self.tolerance, stretch)
     }
 
-    /// Columns that U can have beyond those it has. Rounding adds directions outside of the range of M:
-    /// U may have a block more than V.
+    /// Columns that U can have beyond those it has. Rounding adds directions outside of the range of M: U
+    /// may have more columns than V.
     fn free_columns(&self) -> usize {
         let Operator { rows, columns, .. } = self.operator;
-        (columns + self.width).min(rows).saturating_sub(self.parts.left.columns())
+        (2 * columns + self.width).min(rows).saturating_sub(self.parts.left.columns())
     }
 
     /// Makes what U lacks of `M·X` the residual block.
