@@ -233,7 +233,6 @@ fn embedding(entries: &Entries, seed: u64) -> Result<embedding::Options, ConfigE
         completeness: entries.get(&keys::COMPLETENESS, completeness)?.unwrap_or_default(),
         seed,
         method: entries.choice(&keys::METHOD, scalar::METHOD)?.unwrap_or_default(),
-        orthonormalize: entries.choice(&keys::ORTHONORMALIZE, scalar::ORTHONORMALIZE)?.unwrap_or_default(),
         start: None,
     };
     Ok(embedding::Options {

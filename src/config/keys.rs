@@ -71,7 +71,6 @@ pub const KEYS: &[Key] = &[
     METHOD,
     BASIS,
     COMPLETENESS,
-    ORTHONORMALIZE,
     KERNEL,
     LEARNING_RATE,
     BATCH,
@@ -325,12 +324,6 @@ pub(super) const COMPLETENESS: Key = Key {
             with a probability of at least 0.999; a smaller gap takes more products; \"krylov\" only",
     accepts: "a number above 0 and at most 10, or \"off\"",
     default: || Some("0.2".to_owned()),
-};
-pub(super) const ORTHONORMALIZE: Key = Key {
-    path: "embedding.orthonormalize",
-    about: "how a basis is made orthonormal; \"krylov\" always goes by Gram matrices",
-    accepts: "\"cholesky\" or \"qr\"",
-    default: || scalar::name_of(scalar::ORTHONORMALIZE, svd::Orthonormalize::default()),
 };
 pub(super) const METRICS: Key = Key {
     path: "evaluate.metrics",

@@ -10,7 +10,7 @@ use crate::dataset::format::{IdKind, Weights};
 use crate::graph::{Duplicates, SelfLoops};
 use crate::model::classifier::Rows;
 use crate::model::embedding::Normalize;
-use crate::svd::{Method, Orthonormalize};
+use crate::svd::Method;
 
 /// The names of a choice.
 pub(super) type Names<T> = &'static [(&'static str, T)];
@@ -32,8 +32,6 @@ pub(super) const METHOD: Names<Method> =
 pub(super) const ROWS: Names<Rows> = &[("labelled", Rows::Labelled), ("all", Rows::All)];
 pub(super) const LEARN_FROM: Names<LearnFrom> =
     &[("train", LearnFrom::Train), ("train+valid", LearnFrom::TrainAndValid)];
-pub(super) const ORTHONORMALIZE: Names<Orthonormalize> =
-    &[("cholesky", Orthonormalize::Cholesky), ("qr", Orthonormalize::Qr)];
 
 /// The quoted name of a choice.
 pub(super) fn name_of<T: PartialEq>(names: Names<T>, choice: T) -> Option<String> {

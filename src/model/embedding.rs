@@ -10,18 +10,14 @@ use crate::engine::{Cluster, EngineError, Monitor};
 use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::{near_in_proportion, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
-use crate::model::short::short_walks;
 use crate::model::transition::{DegreeError, Degrees, StepError};
-use crate::svd::{self, Beside, CompletenessCheck, Look, Near, Progress, SvdError};
+use crate::svd::{self, CompletenessCheck, Look, Progress, Surrogate, SvdError};
 
 /// The largest error of a surrogate matrix of shorter walks, as a part of the tolerance: an order of
 /// magnitude below what the tolerance itself allows, so that the surrogate hardly adds to a residual.
-const NEAR: f64 = 0.1;
-/// How far off it may be whatever the tolerance is.
-const MOST_OFF: f64 = 0.02;
-/// The same, as a part of the tolerance, where there are vectors to start from: what it is off is not measured then, and counts as
-/// part of the residuals, of which 0.94 of the tolerance is left.
-const NEAR_START: f64 = 1.0 / 3.0;
+const SURROGATE_ERROR: f64 = 0.1;
+/// The largest error whatever the tolerance is.
+const MOST_SURROGATE_ERROR: f64 = 0.02;
 /// Steps that it must save.
 const LEAST_SAVED: usize = 2;
 
@@ -164,7 +160,7 @@ impl ModelError {
         matches!(
             self,
             Self::Matrix(MatrixError::NotFinite { .. } | MatrixError::CoefficientNotFinite { .. })
-                | Self::Svd(SvdError::Engine(EngineError::NotFinite { .. }) | SvdError::NotOrthonormal { .. })
+                | Self::Svd(SvdError::Engine(EngineError::NotFinite { .. }))
                 | Self::BrokenDown { .. }
                 | Self::Degree(_)
                 | Self::TooLarge { .. }
@@ -183,40 +179,8 @@ pub fn embed(
     if graph.nodes() == 0 {
         return Err(ModelError::EmptyGraph);
     }
-    embed_with(graph, options, None, cluster, watch)
-}
-
-/// The same from the vectors of a graph that was quite another one, with the help of a matrix of short walks where those of the
-/// embedding are long.
-pub(super) fn embed_from_afar(
-    graph: &Graph,
-    options: &Options,
-    cluster: Cluster,
-    watch: Monitor<Progress>,
-) -> Result<Embedding, ModelError> {
-    let is_directed = !graph.adjacency.is_symmetric();
-    let short = short_walks(&options.walks.coefficients(), is_directed, options.svd.tolerance);
-    embed_with(graph, options, short.as_deref(), cluster, watch)
-}
-
-/// The same with a matrix of these short walks.
-fn embed_with(
-    graph: &Graph,
-    options: &Options,
-    short: Option<&[f64]>,
-    cluster: Cluster,
-    watch: Monitor<Progress>,
-) -> Result<Embedding, ModelError> {
-    let parts = Parts::new(graph, options)?;
-    let near = parts.near(graph, options)?;
-    let rough = match short {
-        Some(short) => Some(parts.matrix(short)?),
-        // What may not stand for the matrix still finds directions.
-        None if near.is_none() => parts.shorter(graph, options)?.map(|shorter| shorter.matrix),
-        None => None,
-    };
-    let beside = Beside { near, rough };
-    embed_beside(&parts.matrix(&options.walks.coefficients())?, &beside, &options.svd, cluster, watch)
+    let (matrix, surrogate) = matrix_and_surrogate(graph, options)?;
+    embed_with(&matrix, surrogate.as_ref(), &options.svd, cluster, watch)
 }
 
 /// Embeds by a matrix of one's own: two vectors for every node if it has a row and a column for each, else one for every
@@ -227,18 +191,18 @@ pub fn embed_matrix(
     cluster: Cluster,
     watch: Monitor<Progress>,
 ) -> Result<Embedding, ModelError> {
-    embed_beside(matrix, &Beside::default(), options, cluster, watch)
+    embed_with(matrix, None, options, cluster, watch)
 }
 
-/// The same, with the help of others.
-fn embed_beside(
+/// Embeds by a matrix, with the help of a surrogate.
+fn embed_with(
     matrix: &Matrix,
-    beside: &Beside,
+    surrogate: Option<&Surrogate>,
     options: &svd::Options,
     cluster: Cluster,
     watch: Monitor<Progress>,
 ) -> Result<Embedding, ModelError> {
-    let svd = svd::decompose_beside(matrix, beside, options, cluster, watch)?;
+    let svd = svd::decompose_with(matrix, surrogate, options, cluster, watch)?;
     if let Some(&largest) = svd.singular_values.first().filter(|largest| **largest > f64::from(f32::MAX)) {
         return Err(ModelError::TooLarge { largest });
     }
@@ -273,12 +237,12 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
     Parts::new(graph, options)?.matrix(&options.walks.coefficients())
 }
 
-/// The same, and a matrix that is nearly that and less work to multiply by: one of shorter walks, off by a small part of the
-/// tolerance. There is none without a tolerance, and none of a graph with directions or weights: the eigenvalues of its steps need not be real,
-/// or may be more than one.
-pub fn matrix_and_near(graph: &Graph, options: &Options) -> Result<(Matrix, Option<Near>), ModelError> {
+/// The matrix of the embedding, and a surrogate of shorter walks, if there is one whose error is a small part
+/// of the tolerance. There is none for a graph with directions or weights: the eigenvalues of its steps need
+/// not be real, or may be larger than one.
+pub fn matrix_and_surrogate(graph: &Graph, options: &Options) -> Result<(Matrix, Option<Surrogate>), ModelError> {
     let parts = Parts::new(graph, options)?;
-    Ok((parts.matrix(&options.walks.coefficients())?, parts.near(graph, options)?))
+    Ok((parts.matrix(&options.walks.coefficients())?, parts.surrogate(graph, options)?))
 }
 
 /// What the matrix is made of.
@@ -312,28 +276,15 @@ impl Parts {
         Ok(Self { transition, weight, non_edges })
     }
 
-    /// A matrix that is nearly that of the embedding and may stand for it, if there is one.
-    fn near(&self, graph: &Graph, options: &Options) -> Result<Option<Near>, ModelError> {
-        // What it is off is known of symmetric steps; of others it has to be measured, as a start from nothing does.
-        match options.svd.start.is_none() || options.normalize == Normalize::Symmetric {
-            true => self.shorter(graph, options),
-            false => Ok(None),
-        }
-    }
-
-    /// A matrix of shorter walks that is nearly that of the embedding, if there is one.
-    fn shorter(&self, graph: &Graph, options: &Options) -> Result<Option<Near>, ModelError> {
+    /// A surrogate of shorter walks, if there is one.
+    fn surrogate(&self, graph: &Graph, options: &Options) -> Result<Option<Surrogate>, ModelError> {
         let walks = options.walks.coefficients();
-        // The eigenvalues of a step are real and no more than one.
+        // The eigenvalues of a step are real and at most one.
         let is_tame = graph.adjacency.is_symmetric() && !graph.adjacency.is_weighted();
-        let tolerance = options.svd.tolerance.filter(|_| is_tame);
-        let most = |tolerance: f64| match options.svd.start {
-            None => MOST_OFF.min(tolerance * NEAR),
-            Some(_) => tolerance * NEAR_START,
-        };
-        match tolerance.and_then(|tolerance| near_in_proportion(&walks, most(tolerance))) {
-            Some((shorter, off)) if shorter.len() + LEAST_SAVED <= walks.len() => {
-                Ok(Some(Near { matrix: self.matrix(&shorter)?, off }))
+        let Some(tolerance) = options.svd.tolerance.filter(|_| is_tame) else { return Ok(None) };
+        match near_in_proportion(&walks, MOST_SURROGATE_ERROR.min(tolerance * SURROGATE_ERROR)) {
+            Some((shorter, error)) if shorter.len() + LEAST_SAVED <= walks.len() => {
+                Ok(Some(Surrogate { matrix: self.matrix(&shorter)?, error }))
             }
             _ => Ok(None),
         }
@@ -411,12 +362,12 @@ impl Embedding {
         self
     }
 
-    /// The left singular vectors, to start another decomposition from.
+    /// The right singular vectors, to start another decomposition from.
     pub fn start(&self) -> Option<Arc<Dense>> {
         let roots: Vec<f32> = self.singular_values.iter().map(|value| value.sqrt()).collect();
-        let rows = self.left.chunks_exact(self.rank.max(1));
+        let rows = self.right.chunks_exact(self.rank.max(1));
         let data = rows.flat_map(|row| row.iter().zip(&roots).map(|(entry, root)| entry / root)).collect();
-        Dense::new(self.nodes, self.rank, data).map(Arc::new).ok()
+        Dense::new(self.right_rows(), self.rank, data).map(Arc::new).ok()
     }
 }
 
@@ -484,6 +435,6 @@ mod tests {
         assert_eq!(embedding.score(&[(0, 1), (1, 0)], false, &plain), [31.0, 31.0]);
         assert_eq!(embedding.score(&[(0, 1)], true, &[1.0]), [7.0], "the first term alone");
         assert_eq!(embedding.power_weights(2.0), [4.0, 2.0]);
-        assert_eq!(embedding.start().unwrap().row(1)[0], 1.5);
+        assert_eq!(embedding.start().unwrap().row(1)[0], 3.5);
     }
 }

@@ -112,7 +112,7 @@ pub fn reduce(
     if options.method == Method::Auto && Prepared::new(&centred, &options, cluster)?.is_gram() {
         options.method = Method::Gram;
     }
-    let svd = svd::decompose_watched(&centred, &options, cluster, watch)?;
+    let svd = svd::decompose_with(&centred, None, &options, cluster, watch)?;
     // Subtracting leaves rounding of what was there before.
     let squares = mean.data().iter().map(|&entry| f64::from(entry).powi(2)).sum::<f64>() * features.shape().rows as f64;
     if svd.singular_values.first().is_none_or(|largest| *largest <= ROUNDING * squares.sqrt()) {

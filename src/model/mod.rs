@@ -9,6 +9,5 @@ pub mod named;
 pub mod neighbours;
 pub mod propagation;
 pub mod rank;
-mod short;
 pub mod transition;
 pub mod vectors;

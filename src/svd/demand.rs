@@ -1,9 +1,10 @@
 //! What a decomposition will ask for, before it starts.
 
+use super::factorization::Kind;
 use super::keep::Keep;
-use super::krylov::{self, Bases};
-use super::options::{Options, SvdError};
+use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
+use super::stopping::{Sizes, depth};
 use super::wide::columns_at_a_time;
 use crate::kernel::Tiling;
 use crate::plan::cost::{Machine, Memory, bytes_of_leaves};
@@ -17,15 +18,47 @@ const SMALL_MATRICES: u64 = 5;
 /// Allocations below this may stay with the process when they are freed.
 const KEPT_BY_ALLOCATOR: u64 = 32 << 20;
 
+/// What a Krylov method asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct KrylovDemand {
+    /// Columns of a block.
+    width: usize,
+    /// Blocks of each basis, if all are needed.
+    steps: usize,
+    /// Columns of each basis at the most.
+    basis: usize,
+}
+
+impl KrylovDemand {
+    /// For a matrix with a short side of `side`.
+    fn new(options: &Options, side: usize, block_columns: usize) -> Self {
+        let Sizes { width, basis, columns } = Sizes::new(options, side, block_columns);
+        let allowed = columns / 2;
+        // A tolerance, or a rule for the rank, may take all that is allowed.
+        let multiplied = match options.tolerance.is_none() && options.keep == Keep::All {
+            true => depth(options.rank, width).min(allowed),
+            false => allowed,
+        };
+        let basis = multiplied.min(basis).min(side) + width;
+        Self { width, steps: multiplied.div_ceil(width.max(1)), basis }
+    }
+}
+
 impl Prepared {
+    /// Whether the iteration keeps every block: all methods but subspace iteration grow a Krylov basis,
+    /// where they iterate.
+    fn keeps_blocks(&self) -> bool {
+        self.options.method != Method::Subspace
+    }
+
     /// How often it will multiply, if it takes all the iterations it may.
     pub fn work(&self) -> Work {
-        match self.options.method.keeps_blocks() {
+        match self.keeps_blocks() {
             true => {
-                let krylov::Demand { width, steps, .. } = self.krylov_demand(&self.options, self.block);
-                match self.bases() {
-                    Bases::Both => Work { block: width, plain: steps + 1, transposed: steps },
-                    Bases::Right => Work { block: width, plain: steps, transposed: steps + 1 },
+                let KrylovDemand { width, steps, .. } = self.krylov_demand(&self.options, self.block);
+                match self.kind() {
+                    Kind::GolubKahan => Work { block: width, plain: steps + 1, transposed: steps },
+                    Kind::Normal => Work { block: width, plain: steps, transposed: steps + 1 },
                 }
             }
             false => {
@@ -37,7 +70,7 @@ impl Prepared {
 
     /// How the triplets are found, in words.
     pub fn method(&self) -> &'static str {
-        match self.options.method.keeps_blocks() {
+        match self.keeps_blocks() {
             _ if self.is_gram() => "the Gram matrix of the short side",
             true => "block Krylov iteration",
             false => "subspace iteration",
@@ -63,24 +96,24 @@ impl Prepared {
             let grams = gram * (depth * machine.workers as u64 + GRAMS_TO_SOLVE);
             return Memory { leaves, panels: formed.max().unwrap_or(0) + grams, gathered: 0 };
         }
-        let tall = self.tall();
+        let operator = self.operator();
         let product = |side: usize, block: usize, held: u64| {
             let product = self.programs()[side].product_memory(block, machine);
             Memory { panels: product.panels + held / processes, ..product }
         };
         // The vectors in shards, and a copy of them in one piece.
         let vectors = 2 * both(options.rank) / processes;
-        let (products, answer, block) = match options.method.keeps_blocks() {
+        let (products, answer, block) = match self.keeps_blocks() {
             true => {
                 // Bases are kept to the end.
-                let krylov::Demand { width, basis, .. } = self.krylov_demand(options, columns);
-                let bases = match self.bases() {
-                    Bases::Both => both(basis),
-                    Bases::Right => panel_bytes(low, basis),
+                let KrylovDemand { width, basis, .. } = self.krylov_demand(options, columns);
+                let bases = match self.kind() {
+                    Kind::GolubKahan => both(basis),
+                    Kind::Normal => panel_bytes(low, basis),
                 };
                 // Every worker decomposes the small matrix that they leave.
                 let small = SMALL_MATRICES * (basis * basis * size_of::<f64>() * machine.workers) as u64;
-                let growing = [tall.plain, tall.transposed].map(|side| product(side, width, bases));
+                let growing = [operator.forward(), operator.backward()].map(|side| product(side, width, bases));
                 let growing = growing.map(|product| Memory { panels: product.panels + small, ..product });
                 // The vectors of one side are made of those of the other, and measured by them.
                 let measured = |side: usize, from: usize, to: usize| {
@@ -91,28 +124,28 @@ impl Prepared {
                         panel_bytes(from, options.rank - at_a_time) + panel_bytes(to, options.rank),
                     )
                 };
-                let measuring = [measured(tall.plain, low, high), measured(tall.transposed, high, low)];
+                let measuring = [measured(operator.forward(), low, high), measured(operator.backward(), high, low)];
                 ([growing, measuring].concat(), bases / processes + vectors, width)
             }
             false => {
                 // The basis that a block came from is still needed when it is multiplied.
                 let held = panel_bytes(high, columns);
-                let products = [product(tall.plain, columns, held), product(tall.transposed, columns, 0)];
+                let products = [product(operator.forward(), columns, held), product(operator.backward(), columns, 0)];
                 (products.to_vec(), both(columns) / processes + vectors, columns)
             }
         };
         let product = products.into_iter().max_by_key(Memory::total).unwrap_or_default();
         // Small panels are given back to the allocator, and not by that to the system.
         let shard = panel_bytes(high, block) / processes / machine.workers as u64;
-        let panels = match shard < KEPT_BY_ALLOCATOR && !options.method.keeps_blocks() {
+        let panels = match shard < KEPT_BY_ALLOCATOR && !self.keeps_blocks() {
             true => product.panels + answer,
             false => product.panels.max(answer),
         };
         Memory { leaves, panels, gathered: product.gathered }
     }
 
-    fn krylov_demand(&self, options: &Options, columns: usize) -> krylov::Demand {
-        krylov::demand(options, self.shape.smaller_side(), columns)
+    fn krylov_demand(&self, options: &Options, columns: usize) -> KrylovDemand {
+        KrylovDemand::new(options, self.shape.smaller_side(), columns)
     }
 
     /// The same within so many bytes: with a smaller basis, where that may be, or not at all. Says what would fit.
@@ -127,10 +160,10 @@ impl Prepared {
         }
         let with_basis = |basis: usize| Options { basis: Some(basis), ..self.options.clone() };
         if may_reduce && self.may_restart() {
-            let krylov::Demand { basis, .. } = self.krylov_demand(&self.options, self.block);
+            let KrylovDemand { basis, .. } = self.krylov_demand(&self.options, self.block);
             if let Some(basis) = largest_up_to(basis, |basis| needed(&with_basis(basis)) <= limit) {
                 tracing::info!(basis, limit, "a smaller basis, for want of memory");
-                self.options.basis = Some(basis);
+                (self.options.basis, self.is_reduced) = (Some(basis), true);
                 return Ok(self);
             }
         }
@@ -140,9 +173,9 @@ impl Prepared {
 
     /// Whether a basis may be reduced on the way: where the residuals tell when to stop, and not the size of the basis.
     fn may_restart(&self) -> bool {
-        let Options { method, tolerance, keep, basis, start, .. } = &self.options;
+        let Options { tolerance, keep, basis, start, .. } = &self.options;
         let is_looked_for = tolerance.is_some() || *keep != Keep::All;
-        method.keeps_blocks() && is_looked_for && basis.is_none() && start.is_none() && !self.is_gram()
+        self.keeps_blocks() && is_looked_for && basis.is_none() && start.is_none() && !self.is_gram()
     }
 }
 

@@ -7,13 +7,12 @@
 
 use std::sync::Arc;
 
-use super::certificate::Certificate;
+use super::certificate::{Certificate, Evidence};
 use super::completeness::CompletenessCheck;
 use super::keep::{Keep, Kept};
 use super::options::{Options, SvdError};
 #[cfg(doc)]
 use super::prepared::Prepared;
-use super::wide::multiply_wide;
 use crate::engine::{Session, Shard};
 use crate::kernel::Mask;
 use crate::kernel::factor::FactorError;
@@ -31,7 +30,7 @@ const EIGEN_CUBES: f64 = 20.0;
 /// How the Gram matrix of the short side is summed up.
 pub(super) struct GramPlan {
     order: usize,
-    is_turned: bool,
+    is_transposed: bool,
     parts: Vec<Part>,
     flops: f64,
 }
@@ -68,15 +67,20 @@ pub(super) struct Spectrum {
 
 impl GramPlan {
     /// How to sum the Gram matrix of the short side of a matrix up, if it is short enough; programs that this needs are
-    /// added to `programs`. It is that of the rows where [`Prepared::is_turned`].
-    pub(super) fn new(matrix: &Matrix, is_turned: bool, programs: &mut Vec<Arc<Program>>, limit: u64) -> Option<Self> {
-        let tall = if is_turned { matrix.t() } else { matrix.clone() };
+    /// added to `programs`. It is that of the rows where [`Prepared::is_transposed`].
+    pub(super) fn new(
+        matrix: &Matrix,
+        is_transposed: bool,
+        programs: &mut Vec<Arc<Program>>,
+        limit: u64,
+    ) -> Option<Self> {
+        let tall = if is_transposed { matrix.t() } else { matrix.clone() };
         let Shape { rows, columns: order } = tall.shape();
         if order > LONGEST_SHORT_SIDE {
             return None;
         }
         let before = programs.len();
-        let mut plan = Self { order, is_turned, parts: Vec::new(), flops: EIGEN_CUBES * (order as f64).powi(3) };
+        let mut plan = Self { order, is_transposed, parts: Vec::new(), flops: EIGEN_CUBES * (order as f64).powi(3) };
         let mut seen = Vec::new();
         let mut formed_bytes = 0;
         for part in stacked_parts(&tall) {
@@ -116,7 +120,7 @@ impl GramPlan {
     /// The program that forms `Mᵀ`, where the Gram matrix is that of the rows of M.
     pub(super) fn formed_transpose(&self) -> Option<usize> {
         match self.parts[..] {
-            [Part { source: Source::Formed(program), scale: None }] if self.is_turned => Some(program),
+            [Part { source: Source::Formed(program), scale: None }] if self.is_transposed => Some(program),
             _ => None,
         }
     }
@@ -220,22 +224,13 @@ fn spectrum_of(
     let Kept { count: kept, energy, .. } = keep.count(&roots, Some(trace));
     let relative = residuals.iter().zip(values).take(kept).map(|(residual, value)| (residual + rounding) / value);
     let completeness = Some(CompletenessCheck::EXHAUSTIVE);
-    let certificate = Certificate { relative_residuals: relative.collect(), completeness, ..Certificate::default() };
+    // They are those of the eigenpairs: nothing was multiplied by M.
+    let evidence = Evidence::Estimated;
+    let relative_residuals = relative.collect();
+    let certificate = Certificate { relative_residuals, evidence, completeness, ..Certificate::default() };
     let exact: Vec<f64> = vectors.chunks_exact(rank).flat_map(|row| &row[..kept]).copied().collect();
     let vectors = Dense::new(order, kept, exact.iter().map(|&part| part as f32).collect()).unwrap_or_default();
     Ok(Spectrum { singular_values: roots[..kept].to_vec(), vectors, exact, certificate, energy })
-}
-
-/// The vectors of the other side: `u = M·v/σ`.
-pub(super) fn other_side(
-    session: &mut Session<'_>,
-    program: usize,
-    vectors: &Shard,
-    singular_values: &[f64],
-) -> Result<Shard, SvdError> {
-    let images = multiply_wide(session, program, vectors)?;
-    let inverse: Vec<f32> = singular_values.iter().map(|value| value.recip() as f32).collect();
-    scaled(session, &images, &inverse)
 }
 
 /// A panel with every column multiplied by a number.

@@ -3,12 +3,11 @@
 //! The first triplet is always kept and never counted. In a matrix that was not centred it is the mean: on the matrices of
 //! graphs the all-ones term makes its σ tens of times the second, and it would be nearly all of the energy by itself.
 
+use super::operator::Operator;
 use super::options::SvdError;
+use super::tuning::NORM_PROBES;
 use crate::engine::{Session, Shard};
 use crate::kernel::random;
-
-/// Random columns that the length of a matrix is estimated with.
-const PROBES: usize = 16;
 
 /// Which of the triplets are kept, at most [`Options::rank`](super::Options::rank) of them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -76,16 +75,28 @@ impl Keep {
     }
 }
 
-/// What M makes of random columns.
-pub(super) struct Probe {
+/// Estimates ‖M‖² without its first triplet, by Hutchinson's method: images of random columns Ω that are
+/// orthogonal to the first right vector. A dominant first triplet would otherwise leave rounding errors of
+/// the size of σ₁ in the images, and the estimate would be a difference of large numbers.
+pub(super) struct NormProbe {
+    /// M·Ω.
     images: Shard,
 }
 
-impl Probe {
-    /// Multiplies by [`PROBES`] columns.
-    pub(super) fn new(session: &mut Session<'_>, columns: usize, plain: usize, seed: u64) -> Result<Self, SvdError> {
-        let block = session.random_normal(columns, PROBES, seed, random::stream::PROBE)?;
-        Ok(Self { images: session.multiply(plain, &block)? })
+impl NormProbe {
+    /// Multiplies by [`NORM_PROBES`] columns, given the first right singular vector.
+    pub(super) fn new(
+        session: &mut Session<'_>,
+        operator: &Operator,
+        first: &Shard,
+        seed: u64,
+    ) -> Result<Self, SvdError> {
+        let omega = session.random_normal(operator.columns, NORM_PROBES, seed, random::stream::PROBE)?;
+        let products = session.cross_gram(first, &omega)?;
+        let identity = (0..NORM_PROBES * NORM_PROBES).map(|entry| f32::from(u8::from(entry % (NORM_PROBES + 1) == 0)));
+        let small: Vec<f32> = products.iter().map(|&entry| -entry as f32).chain(identity).collect();
+        let omega = session.blocks_times_small(&[first, &omega], &small, NORM_PROBES)?;
+        Ok(Self { images: operator.apply(session, &omega)? })
     }
 
     /// The probe that had these images.
@@ -93,17 +104,18 @@ impl Probe {
         Self { images }
     }
 
-    /// What M made of the random columns.
+    /// M·Ω.
     pub(super) fn images(&self) -> &Shard {
         &self.images
     }
 
-    /// How many columns that took.
+    /// The columns multiplied.
     pub(super) fn columns(&self) -> usize {
         self.images.cols()
     }
 
-    /// ‖M − UUᵀM‖², estimated (Hutchinson), for an orthonormal basis U in blocks.
+    /// An estimate of ‖M − UUᵀM‖², for an orthonormal basis U in blocks whose span has the first left
+    /// vector.
     pub(super) fn beyond(&self, session: &mut Session<'_>, basis: &[Shard]) -> Result<f64, SvdError> {
         let sums = session.gram_against(basis, &self.images)?;
         let width = self.images.cols();

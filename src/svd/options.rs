@@ -37,10 +37,9 @@ pub struct Options {
     pub seed: u64,
     /// Which algorithm.
     pub method: Method,
-    /// How blocks are made orthonormal.
-    pub orthonormalize: Orthonormalize,
-    /// Vectors to start from in place of random ones, one a column: the left singular vectors of a matrix that is nearly this one,
-    /// or the right ones if it is higher than wide. Columns that are missing are random.
+    /// Approximate singular vectors of the short side to start from in place of random ones, one a
+    /// column: right ones, or left ones of a matrix that is wider than high. Columns that are missing
+    /// are random.
     pub start: Option<Arc<Dense>>,
 }
 
@@ -59,24 +58,6 @@ pub enum Method {
     Auto,
 }
 
-impl Method {
-    /// Whether its iteration keeps every block: all that is not subspace iteration grows a Krylov basis, where it iterates.
-    pub(super) fn keeps_blocks(self) -> bool {
-        self != Self::Subspace
-    }
-}
-
-/// How a block is made orthonormal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Orthonormalize {
-    /// By the Cholesky factor of its Gram matrix.
-    #[default]
-    Cholesky,
-    /// By Householder reflections along the tile tree; a badly conditioned block through its Gram matrix all the same.
-    Qr,
-}
-
 impl Options {
     /// The defaults, for so many triplets.
     pub fn of_rank(rank: usize) -> Self {
@@ -90,7 +71,6 @@ impl Options {
             completeness: Completeness::default(),
             seed: 1,
             method: Method::default(),
-            orthonormalize: Orthonormalize::default(),
             start: None,
         }
     }
@@ -188,12 +168,6 @@ pub enum SvdError {
         /// Its shape.
         shape: Shape,
     },
-    /// The basis of the answer would not become orthonormal.
-    #[error("no orthonormal basis was found: the smallest squared pivot is still {smallest_pivot:e}")]
-    NotOrthonormal {
-        /// How far from it the basis is.
-        smallest_pivot: f64,
-    },
     /// The squares of the singular values are beyond 32-bit numbers: scale the matrix by this power of two.
     #[error("the singular values are out of the range of 32-bit arithmetic: multiply the matrix by 2^{exponent}")]
     OutOfRange {
@@ -211,7 +185,7 @@ pub enum SvdError {
 impl SvdError {
     /// True when it was asked for something that cannot be, and nothing failed.
     pub fn is_misuse(&self) -> bool {
-        !matches!(self, Self::NotOrthonormal { .. } | Self::Factor(_) | Self::Engine(_) | Self::StartMismatch { .. })
+        !matches!(self, Self::Factor(_) | Self::Engine(_) | Self::StartMismatch { .. })
     }
 }
 

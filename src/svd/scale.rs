@@ -7,7 +7,7 @@
 
 use super::options::SvdError;
 use super::prepared::Prepared;
-use crate::engine::{EngineError, Session, Shard};
+use crate::engine::EngineError;
 
 /// M is scaled if it makes random vectors longer than 2 to this power, or shorter than one over it.
 const SAFE_EXPONENT: i32 = 32;
@@ -19,18 +19,8 @@ const LARGEST_EXPONENT: i32 = 400;
 /// Scales to try before a matrix is given up.
 pub(super) const MOST_SCALES: usize = 8;
 
-/// Fails with [`SvdError::OutOfRange`] where the first product of a run asks for another scale.
-pub(super) fn check_range(session: &mut Session<'_>, prepared: &Prepared, product: &Shard) -> Result<(), SvdError> {
-    if prepared.exponent.is_none() {
-        return Ok(());
-    }
-    let columns = product.cols();
-    let squares = session.gram(product)?;
-    let largest = squares.iter().step_by(columns + 1).fold(0.0, |largest: f64, square| largest.max(*square)).sqrt();
-    check_length(prepared, largest)
-}
-
-/// The same, given how long M makes a vector at the most.
+/// Fails with [`SvdError::OutOfRange`] where the first product of a run asks for another scale, given the
+/// length of the longest vector that M made.
 pub(super) fn check_length(prepared: &Prepared, length: f64) -> Result<(), SvdError> {
     let Some(scaled_by) = prepared.exponent else { return Ok(()) };
     let exponent = match length {

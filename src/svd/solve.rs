@@ -1,12 +1,14 @@
 //! Least squares by the truncated SVD: `W* = V S⁺ Uᵀ T`.
 
-use super::certificate::Certificate;
+use super::certificate::{Certificate, larger};
 use super::gram::Spectrum;
+use super::operator::Operator;
 use super::options::SvdError;
 use super::prepared::Prepared;
 use super::run::{Progress, iterate_on};
 use crate::engine::{Monitor, Session, Shard};
 use crate::kernel::random;
+use crate::kernel::small::small_product;
 
 /// The least-norm solution of `M·W ≈ T`, and how far to trust it.
 pub struct Solution {
@@ -27,10 +29,6 @@ pub struct Solution {
     pub operator_columns: usize,
 }
 
-/// Positions of the programs that multiply by M and by its transpose.
-const PLAIN: usize = 0;
-const TRANSPOSED: usize = 1;
-
 /// Solves `M·W ≈ T` within a run of workers whose first programs are the [prepared ones](Prepared::programs). Singular
 /// values below `cut` times the largest count as zero.
 pub fn solve_on(
@@ -45,7 +43,7 @@ pub fn solve_on(
     };
     // What counts is the residual of the weights: theirs may be small where that of a triplet is not.
     let direct = of_spectrum(session, prepared, spectrum, targets, cut)?;
-    if prepared.trusts_residual(direct.normal_residual) {
+    if prepared.trusts(direct.normal_residual) {
         return Ok(direct);
     }
     let iterated = by_iteration(session, prepared, targets, cut, watch)?;
@@ -67,23 +65,19 @@ fn by_iteration(
     let triplets = iterate_on(session, prepared, watch)?;
     let kept = count_above(&triplets.singular_values, cut);
     let projected = session.cross_gram(&triplets.left, targets)?;
-    let columns = targets.cols();
+    let (columns, operator) = (targets.cols(), prepared.stated_operator());
     let mut scaled = |vectors: &Shard, power: i32| {
         let small = rounded(&scaled_rows(&projected, &triplets.singular_values, kept, columns, power));
         session.times_small(vectors, &small, columns)
     };
     let (weights, images) = (scaled(&triplets.right, -1)?, scaled(&triplets.right, 1)?);
     let projection = scaled(&triplets.left, 0)?;
-    let fit = Fit::new(session, &weights)?;
+    let fit = Fit::new(session, &operator, &weights)?;
     Ok(Solution {
         normal_residual: larger(fit.normal_residual(session, &images)?, fit.residual(session, &projection)?),
         weights,
         singular_values: triplets.singular_values[..kept].to_vec(),
-        certificate: Certificate {
-            relative_residuals: triplets.certificate.relative_residuals[..kept].to_vec(),
-            looks: triplets.certificate.looks,
-            completeness: triplets.certificate.completeness,
-        },
+        certificate: triplets.certificate.truncated(kept),
         iterations: triplets.iterations,
         operator_columns: triplets.operator_columns + 2 * columns,
     })
@@ -101,8 +95,8 @@ fn of_spectrum(
     targets: &Shard,
     cut: f64,
 ) -> Result<Solution, SvdError> {
-    let Spectrum { mut singular_values, vectors: rounded_vectors, exact, mut certificate, .. } = spectrum;
-    let (found, columns) = (singular_values.len(), targets.cols());
+    let Spectrum { mut singular_values, vectors: rounded_vectors, exact, certificate, .. } = spectrum;
+    let (found, columns, operator) = (singular_values.len(), targets.cols(), prepared.stated_operator());
     let kept = count_above(&singular_values, cut);
     let (seed, stream) = (prepared.options.seed, random::stream::START_BLOCK);
     let vectors = session.panel_from(&rounded_vectors, found, seed, stream)?;
@@ -111,24 +105,29 @@ fn of_spectrum(
             let projected = session.cross_gram(&vectors, targets)?;
             let small = scaled_rows(&projected, &singular_values, kept, columns, -2);
             let entries = session.form(program)?;
-            let weights = times_double(session, &entries, &product(&exact, &small, found, columns), columns)?;
+            let weights = times_double(
+                session,
+                &entries,
+                &small_product(&exact, &small, exact.len() / found.max(1), found, columns),
+                columns,
+            )?;
             drop(entries);
             let small = rounded(&scaled_rows(&projected, &singular_values, kept, columns, 0));
             let projection = session.times_small(&vectors, &small, columns)?;
-            let images = session.multiply(TRANSPOSED, &projection)?;
-            let fit = Fit::new(session, &weights)?;
+            let images = operator.adjoint(session, &projection)?;
+            let fit = Fit::new(session, &operator, &weights)?;
             let residual = larger(fit.normal_residual(session, &images)?, fit.residual(session, &projection)?);
             (weights, residual)
         }
         None => {
-            let images = session.multiply(TRANSPOSED, targets)?;
+            let images = operator.adjoint(session, targets)?;
             let projected = session.cross_gram(&vectors, &images)?;
             let mut weighed = |power: i32| {
                 let small = rounded(&scaled_rows(&projected, &singular_values, kept, columns, power));
                 session.times_small(&vectors, &small, columns)
             };
             let (weights, images) = (weighed(-2)?, weighed(0)?);
-            let fit = Fit::new(session, &weights)?;
+            let fit = Fit::new(session, &operator, &weights)?;
             // Uᵀ is S⁻¹VᵀMᵀ: there is no panel of U.
             let coordinates = |small: &[f64]| scaled_rows(small, &singular_values, kept, columns, -1);
             let wanted = coordinates(&projected);
@@ -139,10 +138,10 @@ fn of_spectrum(
         }
     };
     singular_values.truncate(kept);
-    certificate.relative_residuals.truncate(kept);
     // MᵀT of a tall M, or Z and U Uᵀ T by the transpose of a wide one; then M·W and MᵀM·W.
     let by_transpose = if prepared.formed_of_wide().is_some() { 2 } else { 1 };
-    let operator_columns = prepared.tall().columns + (by_transpose + 2) * columns;
+    let operator_columns = prepared.operator().columns + (by_transpose + 2) * columns;
+    let certificate = certificate.truncated(kept);
     Ok(Solution { weights, singular_values, certificate, normal_residual, iterations: 0, operator_columns })
 }
 
@@ -155,9 +154,9 @@ struct Fit {
 }
 
 impl Fit {
-    fn new(session: &mut Session<'_>, weights: &Shard) -> Result<Self, SvdError> {
-        let fitted = session.multiply(PLAIN, weights)?;
-        let back = session.multiply(TRANSPOSED, &fitted)?;
+    fn new(session: &mut Session<'_>, operator: &Operator, weights: &Shard) -> Result<Self, SvdError> {
+        let fitted = operator.apply(session, weights)?;
+        let back = operator.adjoint(session, &fitted)?;
         Ok(Self { fitted, back })
     }
 
@@ -197,11 +196,6 @@ fn column_squares(small: &[f64], columns: usize) -> Vec<f64> {
     squares
 }
 
-/// The larger of two residuals, or the one that is NaN.
-fn larger(one: f64, other: f64) -> f64 {
-    if other <= one || one.is_nan() { one } else { other }
-}
-
 /// `x·small` in f64, rounded once.
 fn times_double(session: &mut Session<'_>, x: &Shard, small: &[f64], columns: usize) -> Result<Shard, SvdError> {
     let mut sums = vec![0.0; columns];
@@ -215,18 +209,6 @@ fn times_double(session: &mut Session<'_>, x: &Shard, small: &[f64], columns: us
             out.row_mut(place).iter_mut().zip(&sums).for_each(|(entry, &sum)| *entry = sum as f32);
         }
     })?)
-}
-
-/// The product of two small matrices; the first has `inner` columns and the second `columns`.
-fn product(left: &[f64], right: &[f64], inner: usize, columns: usize) -> Vec<f64> {
-    let row_of = |row: &[f64]| {
-        let mut sums = vec![0.0; columns];
-        for (factor, terms) in row.iter().zip(right.chunks_exact(columns.max(1))) {
-            sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += factor * term);
-        }
-        sums
-    };
-    left.chunks_exact(inner.max(1)).flat_map(row_of).collect()
 }
 
 fn count_above(singular_values: &[f64], cut: f64) -> usize {

@@ -7,7 +7,7 @@ use faer::Mat;
 use isvd_dist::engine::{Cluster, Monitor, Transport, run};
 use isvd_dist::graph::Sparse;
 use isvd_dist::matrix::{Dense, Kind, Matrix};
-use isvd_dist::svd::{self, Beside, Prepared, Svd, SvdError, decompose_on};
+use isvd_dist::svd::{self, Prepared, Svd, SvdError, decompose_on};
 
 /// A dense f64 matrix.
 #[derive(Clone, Debug, PartialEq)]
@@ -367,7 +367,7 @@ pub fn within_a_minute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
 
 /// Checks that every worker keeps its own rows of a decomposition, and that they are those of the whole.
 pub fn assert_shards_of(matrix: &Matrix, options: &svd::Options, cluster: Cluster, whole: Svd) {
-    let prepared = Prepared::with_parts_formed(matrix, &Beside::default(), options, cluster).unwrap();
+    let prepared = Prepared::with_parts_formed(matrix, None, options, cluster).unwrap();
     let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {
         let triplets = decompose_on(session, &prepared, &Monitor::default())?;
         for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isvd_dist::engine::{Cluster, Monitor};
 use isvd_dist::matrix::{Dense, Mask, Matrix};
-use isvd_dist::svd::{Method, Options, Prepared, Svd, SvdError, decompose, decompose_watched};
+use isvd_dist::svd::{Method, Options, Prepared, Svd, SvdError, decompose, decompose_with};
 
 use crate::common::{
     CLUSTERS, Numbers, Table, assert_shards_of, decomposed, dense, dense_svd, form, residuals, sparse, with_spectrum,
@@ -271,7 +271,7 @@ fn shards_are_the_rows_of_the_whole() {
             let count = Arc::new(move |_, _, _| {
                 counter.fetch_add(1, Ordering::Relaxed);
             });
-            let whole = decompose_watched(&matrix, &options, cluster, Monitor::new(count)).unwrap();
+            let whole = decompose_with(&matrix, None, &options, cluster, Monitor::new(count)).unwrap();
             assert_eq!(calls.load(Ordering::Relaxed), 1);
             assert_shards_of(&matrix, &options, cluster, whole);
         }

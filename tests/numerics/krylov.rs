@@ -39,7 +39,7 @@ fn geometric(ratio: f64, count: i32) -> Vec<f64> {
 
 /// The vectors of the short side, to start from.
 fn start_of(svd: &Svd) -> Arc<Dense> {
-    let is_wide = svd.left.rows() <= svd.right.rows();
+    let is_wide = svd.left.rows() < svd.right.rows();
     Arc::new(if is_wide { svd.left.clone() } else { svd.right.clone() })
 }
 
@@ -61,21 +61,6 @@ fn check_honest(matrix: &Matrix, svd: &Svd) {
         let entries = (0..svd.left.rows()).map(|row| svd.left.row(row)[column]);
         let peak = entries.fold(0.0, |a: f32, b| if b.abs() > a.abs() { b } else { a });
         assert!(peak > 0.0, "{matrix}: the largest entry of left vector {column} is negative");
-    }
-}
-
-/// Residuals that were measured along random directions, with a margin: seldom less than they are, and not much more.
-fn check_nearly_honest(matrix: &Matrix, svd: &Svd) {
-    let measured = residuals(&form(matrix, false), svd);
-    let pairs = measured.iter().zip(&svd.certificate.relative_residuals);
-    let ratios: Vec<f64> = pairs.map(|(measured, claimed)| claimed / measured).collect();
-    assert!(ratios.iter().all(|ratio| (0.75..3.0).contains(ratio)), "{matrix}: {ratios:?}");
-    assert!(ratios.iter().filter(|ratio| **ratio < 0.999).count() <= ratios.len() / 8, "{matrix}: {ratios:?}");
-    for vectors in [Table::of_dense(&svd.left), Table::of_dense(&svd.right)] {
-        let kept = svd.effective_rank();
-        let identity = Table::new(kept, kept, |row, column| f64::from(u8::from(row == column)));
-        let off = vectors.t().times(&vectors).distance(&identity);
-        assert!(off < 2e-5, "{matrix}: vectors are {off} off from orthonormal");
     }
 }
 
@@ -255,7 +240,7 @@ fn a_start_near_the_answer_needs_fewer_columns() {
         let near = &matrix + &Matrix::ones(shape.rows, shape.columns) * 1e-5;
         let start = Some(start_of(&cold));
         let warm = decomposed(&near, &Options { start: start.clone(), ..options.clone() });
-        check_nearly_honest(&near, &warm);
+        check_honest(&near, &warm);
         let again = decomposed(&near, &options);
         assert!(warm.certificate.worst() <= 0.0201);
         assert!(warm.operator_columns < again.operator_columns, "{} {}", warm.operator_columns, again.operator_columns);
@@ -300,42 +285,43 @@ fn another_seed_is_another_way_to_the_same() {
     assert!(off < 1e-3, "{off}");
 }
 
-/// Of many triplets the residuals are measured along random directions: close to what they are, and seldom below.
+/// Catches a warm start of so many triplets that its blocks do not fit.
 #[test]
-fn many_vectors_to_start_from_have_residuals_that_are_nearly_right() {
+fn many_vectors_to_start_from() {
     let matrix = of_spectrum(300, 300, &geometric(0.98, 260), 20);
     let options = Options { tolerance: Some(0.02), iterations: 100, ..options(48) };
     let cold = decomposed(&matrix, &options);
     let near = &matrix + &(random(300, 300, 21) * 2e-3);
     let start = Some(start_of(&cold));
     let at_once = decomposed(&near, &Options { iterations: 0, start, ..options });
-    assert_eq!(at_once.operator_columns, 48 + 48 + 16);
-    check_nearly_honest(&near, &at_once);
+    // MᵀM, the left vectors, and their residuals.
+    assert_eq!((at_once.operator_columns, at_once.iterations), (4 * 48, 1));
+    check_honest(&near, &at_once);
 }
 
-/// Catches rounds for triplets that are good enough as they are.
+/// Catches steps for triplets that are good enough as they are.
 #[test]
-fn a_start_that_is_good_enough_takes_no_round() {
+fn a_start_that_is_good_enough_takes_one_step() {
     let matrix = of_spectrum(300, 260, &geometric(0.9, 200), 22);
     let options = Options { tolerance: Some(0.05), iterations: 100, ..options(12) };
     let cold = decomposed(&matrix, &options);
     let start = Some(start_of(&cold));
     let warm = decomposed(&matrix, &Options { start, ..options });
-    assert_eq!((warm.operator_columns, warm.iterations), (2 * 12 + 12, 0));
-    check_nearly_honest(&matrix, &warm);
+    assert_eq!((warm.operator_columns, warm.iterations), (4 * 12, 1));
+    check_honest(&matrix, &warm);
 }
 
-/// Catches rounds that multiply by the directions of all residuals while only a few are far from what was asked for, and
+/// Catches steps that multiply the directions of all residuals where only a few are above the tolerance, and
 /// triplets that are not found for that.
 #[test]
-fn a_few_triplets_that_are_new_are_found_by_narrow_rounds() {
+fn a_few_triplets_that_are_new_are_found_by_narrow_steps() {
     let matrix = of_spectrum(300, 260, &geometric(0.98, 260), 23);
     let options = Options { tolerance: Some(0.1), iterations: 100, ..options(24) };
     let cold = decomposed(&matrix, &options);
     let near = &matrix + &of_spectrum(300, 260, &[0.9, 0.85], 24);
     let start = Some(start_of(&cold));
     let warm = decomposed(&near, &Options { start, ..options.clone() });
-    check_nearly_honest(&near, &warm);
+    check_honest(&near, &warm);
     let again = decomposed(&near, &options);
     assert!(warm.certificate.worst() <= 0.1001);
     assert!(warm.operator_columns < again.operator_columns, "{} {}", warm.operator_columns, again.operator_columns);
@@ -516,6 +502,46 @@ fn small_values_beside_a_dominant_one_are_found() {
     }
 }
 
+/// The largest values of 40 disjoint graphs, of a random graph and of one with hubs.
+fn beside_ones() -> [(Matrix, Vec<f64>); 3] {
+    let nodes = 2_000;
+    let mut numbers = Numbers(4);
+    let hubs = normalized(nodes, |node| (0..4).map(|_| numbers.below(node.max(1))).collect());
+    [disjoint_graphs(nodes / 50, 3), random_graph(nodes, 10, 2), hubs].map(|graph| {
+        // Off the vector of ones that a random graph with nearly equal degrees has for its first one.
+        let ones = Matrix::ones(nodes, nodes) * (1.0 / nodes as f64);
+        let rest = Options { tolerance: Some(1e-3), iterations: 200, ..Options::of_rank(60) };
+        let centred = &graph + ones * 1e3;
+        let values = decompose(&centred, &rest, Cluster::threads(2)).unwrap().singular_values;
+        (graph, values[1..].to_vec())
+    })
+}
+
+/// Catches triplets that are dropped or missed, and a completeness check that is believed, where a loose
+/// tolerance meets a dominant value: products round by ε·σ₁, which is up to a half of the values here.
+#[test]
+fn no_triplet_is_missing_beside_a_dominant_value() {
+    let nodes = 2_000;
+    for (place, (graph, expected)) in beside_ones().into_iter().enumerate() {
+        for (factor, seeds) in [(400.0, 1..3), (1000.0, 1..5), (1500.0, 17..20)] {
+            let matrix = &graph + Matrix::ones(nodes, nodes) * factor;
+            for (rank, tolerance) in [(5, 0.1), (10, 0.1), (30, 0.1), (10, 0.02)] {
+                for seed in seeds.clone() {
+                    let options = Options { tolerance: Some(tolerance), iterations: 40, seed, ..options(rank) };
+                    let svd = decompose(&matrix, &options, Cluster::threads(2)).unwrap();
+                    let what = format!("graph {place}, {factor}, rank {rank}, tolerance {tolerance}, seed {seed}");
+                    assert_eq!(svd.effective_rank(), rank, "{what}: {:?}", svd.singular_values);
+                    // As far as rounding lets values be told from each other.
+                    let margin = 0.05 + 4.0 * f64::from(f32::EPSILON).powi(2) * svd.singular_values[0].powi(2);
+                    for (value, expected) in svd.singular_values[1..].iter().zip(&expected) {
+                        assert!((value - expected).abs() < margin * expected, "{what}: {value} for {expected}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Catches an iteration that stops, or cannot go on, because rounding beside a dominant singular value
 /// looks like its small triplets: products with MᵀM round by ε·σ₁², which is far above their σ² here.
 #[test]
@@ -569,15 +595,35 @@ fn singular_values_are_right_over_the_whole_range_of_f32() {
     assert_eq!(zero.effective_rank(), 0);
 }
 
-/// Catches a basis that is full before it holds all of the matrix: rounding had added a direction
-/// outside of its range.
+/// Catches a basis that is taken for complete before it holds all of the matrix: V may span the whole
+/// space before U spans the range.
 #[test]
 fn all_values_are_found_at_full_rank_without_a_tolerance() {
-    let nodes = 28;
-    let matrix = Matrix::stacked(&[Matrix::identity(nodes), Matrix::ones(nodes, nodes)]);
-    let svd = decompose(&matrix, &options(nodes), Cluster::threads(2)).unwrap();
-    let (first, others) = svd.singular_values.split_first().unwrap();
-    assert!((first - ((nodes * nodes + 1) as f64).sqrt()).abs() < 1e-4);
-    assert_eq!(others.len(), nodes - 1);
-    assert!(others.iter().all(|value| (value - 1.0).abs() < 1e-5), "{others:?}");
+    for (nodes, seeds) in [(27, 1..9), (28, 1..21), (31, 1..9), (33, 1..9), (63, 1..5), (66, 1..5)] {
+        let identity = Matrix::identity(nodes);
+        let stacked = Matrix::stacked(&[identity.clone(), Matrix::ones(nodes, nodes)]);
+        let mut of_stacked = vec![1.0; nodes];
+        of_stacked[0] = ((nodes * nodes + 1) as f64).sqrt();
+        let mut cases = vec![(stacked, of_stacked)];
+        if nodes % 3 == 0 {
+            // Disjoint triangles have the eigenvalues 1 and twice -1/2.
+            let triangles = normalized(nodes, |node| vec![node / 3 * 3 + (node + 1) % 3]);
+            let square = |place: usize| if place < nodes / 3 { 5.0f64 } else { 4.25 };
+            let beside = Matrix::beside(&[&identity * 2.0, triangles]);
+            cases.push((beside, (0..nodes).map(|place| square(place).sqrt()).collect()));
+        }
+        for (matrix, expected) in cases {
+            for seed in seeds.clone() {
+                let svd = decompose(&matrix, &Options { seed, ..options(nodes) }, Cluster::threads(2)).unwrap();
+                assert_eq!(svd.effective_rank(), nodes, "{matrix}, {nodes}, seed {seed}");
+                // A residual is a bound on the error of the value (Weyl).
+                let pairs = svd.singular_values.iter().zip(&expected).zip(&svd.certificate.relative_residuals);
+                for ((value, expected), residual) in pairs {
+                    let error = (value - expected).abs() / expected;
+                    assert!(error < 1e-5 + residual, "{matrix}, {nodes}, seed {seed}: {value}, {residual}");
+                }
+                assert!(svd.certificate.worst() < 5e-3, "{matrix}, {nodes}, seed {seed}");
+            }
+        }
+    }
 }

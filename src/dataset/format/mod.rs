@@ -39,8 +39,10 @@ pub use asymproj::read_asymproj;
 pub use detect::{Format, ReadEdges, ReadPairs, UnknownIds, read_edges, read_pairs};
 pub use error::FormatError;
 pub(in crate::dataset) use error::{Fault, excerpt};
+#[cfg(feature = "cli")]
+pub(crate) use input::read_short;
 #[cfg(feature = "experiment")]
-pub(crate) use input::{read_short, read_short_text};
+pub(crate) use input::read_short_text;
 pub use nodes::{Features, Labels, read_features, read_labels, read_nodes};
 #[cfg(not(feature = "formats"))]
 pub(in crate::dataset) use not_packed as packed;

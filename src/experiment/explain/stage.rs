@@ -48,14 +48,14 @@ pub(crate) fn plan_stage(
     let forming = prepared.forming(matrix, subject.is_formed, cluster);
     let multiplied = forming.outlined(matrix);
     let prepared = Prepared::new(&multiplied, options, roomy)?;
-    let near = subject.near.as_ref().filter(|_| forming.parts.is_empty());
-    let prepared = prepared.grown_with(near);
-    let near = near.filter(|_| prepared.has_near());
+    let surrogate = subject.surrogate.as_ref().filter(|_| forming.parts.is_empty());
+    let prepared = prepared.with_surrogate(surrogate);
+    let surrogate = surrogate.filter(|_| prepared.has_surrogate());
     let planning_ms = start.elapsed().as_secs_f64() * 1e3;
 
     let (block, work) = (prepared.work().block, prepared.work());
     let programs = prepared.growing().to_vec();
-    let titles = if near.is_some() { ["N·G", "Nᵀ·G"] } else { ["M·G", "Mᵀ·G"] };
+    let titles = if surrogate.is_some() { ["N·G", "Nᵀ·G"] } else { ["M·G", "Mᵀ·G"] };
     let sides = titles.into_iter().zip(&programs);
     let sides = sides.map(|(title, program)| side_plan(title, program, block, machine)).collect();
     let demand = prepared.memory(machine);
@@ -69,9 +69,9 @@ pub(crate) fn plan_stage(
         block,
         method: prepared.method(),
         formed: forming.parts.iter().map(formed_part).collect(),
-        near: near.map(|near| near.matrix.to_string()),
+        near: surrogate.map(|surrogate| surrogate.matrix.to_string()),
         sides,
-        alternatives: alternatives(near.map_or(&multiplied, |near| &near.matrix), block, machine),
+        alternatives: alternatives(surrogate.map_or(&multiplied, |surrogate| &surrogate.matrix), block, machine),
         turns: [work.plain, work.transposed],
         memory: MemoryPlan {
             data,

@@ -20,7 +20,7 @@ use crate::model::features::{FeatureError, center, outline_centred, with_embeddi
 use crate::model::named::Named;
 use crate::model::propagation::Propagation;
 use crate::plan::cost::Machine;
-use crate::svd::{self, Near};
+use crate::svd::{self, Surrogate};
 
 /// The size of a graph that is not at hand.
 pub(crate) struct GraphSize {
@@ -57,15 +57,15 @@ pub(crate) struct Subject {
     pub(crate) stage: &'static str,
     pub(crate) matrix: Matrix,
     pub(crate) options: svd::Options,
-    /// What is nearly the matrix and less work, if there is such a one.
-    pub(crate) near: Option<Near>,
+    /// What bases are grown with in place of the matrix, if there is a surrogate.
+    pub(crate) surrogate: Option<Surrogate>,
     /// Whether it is written down, whatever it costs, if it fits: something is to be dropped from its entries.
     pub(crate) is_formed: bool,
 }
 
 impl Subject {
     fn new(stage: &'static str, matrix: Matrix, options: &svd::Options) -> Self {
-        Self { stage, matrix, options: options.clone(), near: None, is_formed: false }
+        Self { stage, matrix, options: options.clone(), surrogate: None, is_formed: false }
     }
 
     /// The same, with the rank cut to what the matrix has.
@@ -192,8 +192,8 @@ fn link_stage(
 fn embedding_stage(graph: &Graph, experiment: &Experiment) -> Result<Subject, RunError> {
     let options = &experiment.embedding;
     let failed = |source: ModelError| RunError::Embed { dataset: experiment.name.clone(), source: source.into() };
-    let (matrix, near) = embedding::matrix_and_near(graph, options).map_err(failed)?;
-    Ok(Subject { near, ..Subject::new(EMBEDDING, matrix, &options.svd) })
+    let (matrix, surrogate) = embedding::matrix_and_surrogate(graph, options).map_err(failed)?;
+    Ok(Subject { surrogate, ..Subject::new(EMBEDDING, matrix, &options.svd) })
 }
 
 /// The matrices of node classification.

@@ -11,16 +11,16 @@ use std::collections::BTreeSet;
 
 pub use align::{align, distances};
 
-use super::embedding::{Embedding, ModelError, Options, embed, embed_from_afar};
+use super::embedding::{Embedding, ModelError, Options, embed};
 use super::transition::DegreeError;
 use crate::engine::{Cluster, EdgeCollection, EdgeCollectionSize, Monitor};
 use crate::graph::Graph;
 use crate::graph::evolve::{Changes, Effect, Operation, Patched, judge};
 use crate::svd::{Keep, Progress};
 
-/// Edges that have changed, as a part of all, above which vectors found before say less than products with a matrix of short
-/// walks do: to take these for those of the matrix is no larger a mistake then.
-const LARGE_SHARE: f64 = 0.1;
+/// The largest share of edges that may change before a start from the vectors found before takes longer
+/// than one from random vectors.
+const WARM_SHARE: f64 = 0.05;
 
 /// A graph that changes, and its embedding.
 ///
@@ -166,8 +166,8 @@ impl Follower {
     /// The triplets of the graph as it is now.
     fn find(&self, watch: Monitor<Progress>) -> Result<Embedding, ModelError> {
         let mut options = self.options.clone();
-        let is_large = self.changed as f64 > LARGE_SHARE * self.ledger.size().edges as f64;
-        if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0) {
+        let is_small = self.changed as f64 <= WARM_SHARE * self.ledger.size().edges as f64;
+        if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0 && is_small) {
             if options.svd.keep != Keep::All {
                 (options.svd.rank, options.svd.keep) = (found.rank, Keep::All);
             }
@@ -175,10 +175,7 @@ impl Follower {
             let touched: Vec<u32> = self.touched.iter().copied().filter(|_| options.svd.iterations > 0).collect();
             options.svd.start = start::from(found, &self.graph, &options, &touched, self.cluster.workers);
         }
-        let embedding = match is_large && options.svd.start.is_some() {
-            true => embed_from_afar(&self.graph, &options, self.cluster, watch)?,
-            false => embed(&self.graph, &options, self.cluster, watch)?,
-        };
+        let embedding = embed(&self.graph, &options, self.cluster, watch)?;
         match embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
             Some(triplet) => Err(ModelError::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] }),
             None => Ok(embedding),

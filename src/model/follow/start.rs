@@ -22,7 +22,7 @@ const SAMPLE: usize = 1 << 14;
 /// Columns of new rows that are made at a time.
 const AT_A_TIME: usize = 16;
 
-/// Left vectors to start from: those found before, and some columns that are random in the rows that were touched, for
+/// Right vectors to start from: those found before, and some columns that are random in the rows that were touched, for
 /// directions that a change has brought lie there. Rows of new nodes are made of those of their neighbours. It does not depend on the number
 /// of threads.
 pub(super) fn from(
@@ -35,7 +35,7 @@ pub(super) fn from(
     let columns = (found.rank / TRIPLETS_A_COLUMN).clamp(COLUMNS.0, COLUMNS.1);
     let columns = columns.min(touched.len()).min(graph.nodes().saturating_sub(found.rank));
     let width = found.rank + columns;
-    let spread = Spread::of(graph, options.normalize, found);
+    let spread = Spread::of(graph, options, found);
     let groups: Vec<Range<usize>> =
         (0..found.rank).step_by(AT_A_TIME).map(|first| first..found.rank.min(first + AT_A_TIME)).collect();
     let new = singly(groups.len(), threads, || (), |(), group| spread.new_rows(groups[group].clone()));
@@ -43,7 +43,7 @@ pub(super) fn from(
     let roots: Vec<f32> = found.singular_values.iter().map(|value| value.sqrt().recip()).collect();
     let mut wide = Vec::with_capacity(graph.nodes() * width);
     advise_huge_pages(&wide);
-    for row in found.left.chunks_exact(found.rank).take(graph.nodes()) {
+    for row in found.right.chunks_exact(found.rank).take(graph.nodes()) {
         wide.extend(row.iter().zip(&roots).map(|(entry, root)| entry * root));
         wide.resize(wide.len() + columns, 0.0);
     }
@@ -62,25 +62,27 @@ pub(super) fn from(
     Dense::new(graph.nodes(), width, wide).map(Arc::new).ok()
 }
 
-/// How the row of a node follows from those of its neighbours j: `d_i^-own · Σ w_ij · d_j^-other · row_j`.
+/// How the row of a node follows from those of its neighbours j: `d_i^own · Σ w_ij · d_j^other · row_j`.
 struct Spread<'a> {
     matrix: &'a Sparse,
-    /// `d^-own` of every node.
+    /// `d^own` of every node.
     own: Vec<f32>,
-    /// `d^-other` of every node.
+    /// `d^other` of every node.
     other: Vec<f32>,
     found: &'a Embedding,
 }
 
 impl<'a> Spread<'a> {
-    fn of(graph: &'a Graph, normalize: Normalize, found: &'a Embedding) -> Self {
-        let of_degrees = |factor: fn(f32) -> f32| graph.degrees.iter().map(|&degree| factor(divisor(degree))).collect();
-        let (own, other) = match normalize {
-            Normalize::Row => (of_degrees(f32::recip), of_degrees(|_| 1.0)),
-            Normalize::Symmetric => {
-                (of_degrees(|degree| degree.sqrt().recip()), of_degrees(|degree| degree.sqrt().recip()))
-            }
+    /// A right vector v is about σ⁻¹·Tᵀ·v, or with degrees beside the walks σ⁻¹·W·Tᵀ·W⁻¹·v.
+    fn of(graph: &'a Graph, options: &Options, found: &'a Embedding) -> Self {
+        let powers = |power: f32| graph.degrees.iter().map(|&degree| divisor(degree).powf(power)).collect();
+        let (own, other) = match (options.normalize, options.degree_weighted) {
+            (Normalize::Row, false) => (0.0, -1.0),
+            (Normalize::Row, true) => (1.0, -2.0),
+            (Normalize::Symmetric, false) => (-0.5, -0.5),
+            (Normalize::Symmetric, true) => (0.0, -1.0),
         };
+        let (own, other) = (powers(own), powers(other));
         Self { matrix: &graph.adjacency, own, other, found }
     }
 
@@ -138,6 +140,6 @@ impl<'a> Spread<'a> {
     }
 
     fn known_row(&self, row: usize) -> &[f32] {
-        &self.found.left[row * self.found.rank..][..self.found.rank]
+        &self.found.right[row * self.found.rank..][..self.found.rank]
     }
 }

@@ -106,11 +106,11 @@ fn a_warm_start_takes_a_part_of_the_columns() {
     assert!(2 * warm.operator_columns < cold, "{} of {cold}", warm.operator_columns);
 }
 
-/// After a large change vectors are taken through short walks first, by all workers: catches products that depend on their
-/// number, and columns that are not counted.
+/// Catches a warm start after a change that is too large for it to pay, and products that depend on the
+/// number of workers.
 #[test]
-fn a_large_change_is_followed_from_a_product_with_short_walks() {
-    let (walks, window) = (Walks::Window(10), 10);
+fn a_large_change_is_followed_from_random_vectors() {
+    let walks = Walks::Window(10);
     let svd = svd::Options { tolerance: Some(0.1), iterations: 60, ..svd::Options::of_rank(8) };
     let options = Options { walks, degree_weighted: true, svd, ..options(8, Normalize::Symmetric) };
     // Without weights, so that shorter walks may stand for long ones.
@@ -126,12 +126,9 @@ fn a_large_change_is_followed_from_a_product_with_short_walks() {
         let warm = follower.embed(Monitor::default()).unwrap().clone();
         let cold = embed(follower.graph(), &options, cluster, Monitor::default()).unwrap();
         assert!(warm.relative_residuals.iter().all(|&residual| residual <= 0.1), "{:?}", warm.relative_residuals);
-        // Four random columns beside the vectors: four steps of ten, then six; and twelve directions.
-        let least = 12 + 12 * (4 + 6usize).div_ceil(window);
-        assert!(warm.operator_columns >= least, "{}", warm.operator_columns);
-        assert!(warm.operator_columns < cold.operator_columns, "{} {}", warm.operator_columns, cold.operator_columns);
+        assert_eq!(warm.operator_columns, cold.operator_columns);
         for (a, b) in warm.singular_values.iter().zip(&cold.singular_values) {
-            assert!((a - b).abs() <= 0.1 * b, "{a} {b}");
+            assert_eq!(a, b);
         }
         all.push(warm);
     }
