@@ -140,10 +140,11 @@ impl Certificate {
 
     /// Whether the residuals are within a tolerance. An estimate does not pass for a measurement.
     pub fn verdict(&self, tolerance: f64) -> Verdict {
+        let is_within = self.worst() <= tolerance;
         match self.evidence {
-            _ if !(self.worst() <= tolerance) => Verdict::Missed,
-            Evidence::Measured => Verdict::Met,
-            _ => Verdict::NotMeasured,
+            Evidence::Measured if is_within => Verdict::Met,
+            Evidence::Estimated if is_within => Verdict::NotMeasured,
+            _ => Verdict::Missed,
         }
     }
 

@@ -37,12 +37,11 @@ mod tests {
     fn all_workers_have_the_numbers_or_the_error_of_one() {
         let failure = FactorError::NoConvergence { rows: 2, cols: 2 };
         for workers in [1, 2, 3] {
-            let expected = failure.clone();
             let checked: Result<(), SvdError> = run(Cluster::threads(workers), Vec::new(), move |session| {
                 assert_eq!(compute_once(session, 4, || Ok(vec![0.0, -2.5]))?, [0.0, -2.5]);
                 assert!(compute_once(session, 4, || Ok(Vec::new()))?.is_empty());
-                let failed = compute_once(session, 4, || Err(expected.clone()));
-                assert_eq!(failed, Err(SvdError::Factor(expected.clone())));
+                let failed = compute_once(session, 4, || Err(failure));
+                assert_eq!(failed, Err(SvdError::Factor(failure)));
                 Ok(())
             });
             checked.unwrap_or_else(|error| panic!("{error}"));
