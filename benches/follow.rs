@@ -157,5 +157,5 @@ fn follow(citations: &[(u32, u32)], ends: &[usize], what: &str, tolerance: f64) 
 }
 
 fn worst(embedding: &Embedding) -> f64 {
-    embedding.relative_residuals.iter().copied().fold(0.0, f64::max)
+    embedding.certificate.relative_residuals.iter().copied().fold(0.0, f64::max)
 }

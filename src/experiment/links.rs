@@ -193,8 +193,8 @@ impl Runner<'_> {
         // A kernel is trained over the triplets of the stage before.
         if kernel.is_none() {
             details.singular_values = embedding.singular_values.iter().map(|&value| f64::from(value)).collect();
-            details.relative_residuals.clone_from(&embedding.relative_residuals);
-            details.convergence.clone_from(&embedding.looks);
+            details.relative_residuals.clone_from(&embedding.certificate.relative_residuals);
+            details.convergence.clone_from(&embedding.certificate.looks);
         }
         details.losses = losses;
         self.stages.push(Stage {
@@ -247,15 +247,17 @@ pub(super) fn embed_nodes(
 
 /// Refuses an embedding whose residuals cannot vouch for it.
 fn trusted(embedding: Embedding) -> Result<Embedding, RunError> {
-    match embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
-        Some(triplet) => Err(RunError::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] }),
+    match embedding.certificate.relative_residuals.iter().position(|residual| !residual.is_finite()) {
+        Some(triplet) => {
+            Err(RunError::BrokenDown { triplet, residual: embedding.certificate.relative_residuals[triplet] })
+        }
         None => Ok(embedding),
     }
 }
 
 /// The figures of the decomposition behind an embedding, with what was asked for.
 pub(crate) fn decomposition_of(embedding: &Embedding, asked: &svd::Options) -> Decomposition {
-    let Embedding { rank, relative_residuals, completeness, iterations, operator_columns, energy, .. } = embedding;
-    let found = Decomposition::new(*rank, relative_residuals, *iterations, *operator_columns);
-    Decomposition { completeness: *completeness, energy: *energy, ..found.asked(asked) }
+    let Embedding { rank, certificate, iterations, operator_columns, energy, .. } = embedding;
+    let found = Decomposition::new(*rank, certificate, *iterations, *operator_columns);
+    Decomposition { energy: *energy, ..found.asked(asked) }
 }

@@ -9,7 +9,7 @@ use super::details::StageDetails;
 use super::follow::FollowFigures;
 use crate::engine::WorkerTime;
 use crate::finetune::network::EpochFigures;
-use crate::svd::{self, CompletenessCheck, Keep, worst_residual};
+use crate::svd::{self, Certificate, CompletenessCheck, Evidence, Keep, worst_residual};
 
 /// The name of the stage that embeds nodes.
 pub const EMBEDDING: &str = "embedding";
@@ -226,6 +226,15 @@ pub struct Decomposition {
     pub operator_columns: usize,
     /// The worst residual of a triplet relative to its own σ; `None` when no triplet was kept.
     pub max_relative_residual: Option<f64>,
+    /// Whether the residuals are measured with the matrix or estimated.
+    #[serde(default)]
+    pub residuals: Evidence,
+    /// The largest entry of |UᵀU − I| and |VᵀV − I|.
+    #[serde(default)]
+    pub orthogonality_loss: f64,
+    /// The triplets are exact for a matrix that differs by this multiple of σ₁.
+    #[serde(default)]
+    pub backward_error: f64,
     /// The largest residual that was asked for, where one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
@@ -266,18 +275,21 @@ fn if_checked<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Compl
 }
 
 impl Decomposition {
-    /// The figures of triplets with these residuals.
-    pub fn new(rank: usize, relative_residuals: &[f64], iterations: usize, operator_columns: usize) -> Self {
+    /// The figures of triplets with this certificate.
+    pub fn new(rank: usize, certificate: &Certificate, iterations: usize, operator_columns: usize) -> Self {
         Self {
             rank,
             rank_asked: None,
             other_seed: None,
             operator_columns,
-            max_relative_residual: worst_residual(relative_residuals),
+            max_relative_residual: worst_residual(&certificate.relative_residuals),
+            residuals: certificate.evidence,
+            orthogonality_loss: certificate.orthogonality_loss,
+            backward_error: certificate.backward_error,
             tolerance: None,
             is_tolerance_met: None,
             normal_residual: None,
-            completeness: None,
+            completeness: certificate.completeness,
             iterations,
             energy: None,
         }
@@ -297,7 +309,10 @@ impl Decomposition {
 
     /// The same, with the tolerance compared with the worst residual.
     fn judged(self) -> Self {
-        let met = self.tolerance.zip(self.max_relative_residual).map(|(tolerance, worst)| worst <= tolerance);
+        // An estimate does not pass for a measurement.
+        let is_measured = self.residuals == Evidence::Measured;
+        let met = self.tolerance.zip(self.max_relative_residual);
+        let met = met.map(|(tolerance, worst)| worst <= tolerance && is_measured);
         Self { is_tolerance_met: met, ..self }
     }
 
@@ -322,8 +337,8 @@ impl Decomposition {
     pub fn worst_residual(&self) -> Option<String> {
         let worst = self.max_relative_residual?;
         Some(match self.missed_tolerance() {
-            None => format!("{worst:.2e} of its σ"),
-            Some(tolerance) => format!("{worst:.2e} of its σ, above the tolerance of {tolerance}"),
+            None => format!("{worst:.2e} of its σ ({})", self.residuals),
+            Some(tolerance) => format!("{worst:.2e} of its σ, above the tolerance of {tolerance} ({})", self.residuals),
         })
     }
 
@@ -506,7 +521,7 @@ pub(crate) fn example() -> Metrics {
         stages: vec![Stage {
             valid: scores(0.75),
             test: scores(0.875),
-            decomposition: Some(Decomposition::new(32, &[0.003], 10, 600)),
+            decomposition: Some(Decomposition::new(32, &Certificate::of_residuals(&[0.003]), 10, 600)),
             ..Stage::new(EMBEDDING, 1.5)
         }],
         seconds: Seconds { load: 0.25, train: 1.5, evaluate: 0.125, total: 1.875 },
@@ -529,6 +544,7 @@ mod tests {
             "stages": [{
                 "name": "embedding", "seconds": 1.5, "valid": {"auc": 0.75, "ap": 0.5}, "test": {"auc": 0.875, "ap": 0.5},
                 "rank": 32, "operator_columns": 600, "max_relative_residual": 0.003,
+                "residuals": "measured", "orthogonality_loss": 0.0, "backward_error": 0.0,
                 "completeness": "not checked", "iterations": 10,
             }],
             "seconds": {"load": 0.25, "train": 1.5, "evaluate": 0.125, "total": 1.875},
@@ -546,7 +562,9 @@ mod tests {
     fn shortfalls_are_said_with_a_way_out() {
         let asked = svd::Options { tolerance: Some(0.03), ..svd::Options::of_rank(8) };
         let stage = |name, rank, worst| Stage {
-            decomposition: Some(Decomposition::new(rank, &[0.001, worst], 0, 0).asked(&asked)),
+            decomposition: Some(
+                Decomposition::new(rank, &Certificate::of_residuals(&[0.001, worst]), 0, 0).asked(&asked),
+            ),
             ..Stage::new(name, 1.0)
         };
         let met = stage(EMBEDDING, 8, 0.03);
@@ -563,7 +581,10 @@ mod tests {
         assert_eq!(stage(CLASSIFIER, 5, 0.01).shortfalls(), [""; 0], "small singular values are left out on purpose");
         let stuck = stage(EMBEDDING, 5, 0.1).shortfalls();
         assert!(stuck.len() == 2 && stuck[1].contains("did not converge"), "{stuck:?}");
-        let unasked = Stage { decomposition: Some(Decomposition::new(5, &[0.9], 0, 0)), ..Stage::new(EMBEDDING, 1.0) };
+        let unasked = Stage {
+            decomposition: Some(Decomposition::new(5, &Certificate::of_residuals(&[0.9]), 0, 0)),
+            ..Stage::new(EMBEDDING, 1.0)
+        };
         assert_eq!(unasked.shortfalls(), [""; 0]);
         // Of several runs the worst counts.
         let merged = merge(vec![vec![met], vec![stage(EMBEDDING, 8, 0.1)]]);
@@ -576,7 +597,8 @@ mod tests {
     fn of_several_runs_the_rank_is_that_of_the_first_and_the_weakest_check_counts() {
         let run = |rank, asked, check: Option<(f64, f64)>| {
             let completeness = check.map(|(gap, failure_probability)| CompletenessCheck { gap, failure_probability });
-            let found = Decomposition::new(rank, &[0.01], 0, 0).asked(&svd::Options::of_rank(asked));
+            let found = Decomposition::new(rank, &Certificate::of_residuals(&[0.01]), 0, 0)
+                .asked(&svd::Options::of_rank(asked));
             vec![Stage { decomposition: Some(Decomposition { completeness, ..found }), ..Stage::new(EMBEDDING, 1.0) }]
         };
         let merged = |runs| merge(runs).remove(0);

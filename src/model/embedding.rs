@@ -11,7 +11,7 @@ use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::{near_in_proportion, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::model::transition::{DegreeError, Degrees, StepError};
-use crate::svd::{self, CompletenessCheck, Look, Progress, Surrogate, SvdError};
+use crate::svd::{self, Certificate, Progress, Surrogate, SvdError};
 
 /// The largest error of a surrogate matrix of shorter walks, as a part of the tolerance: an order of
 /// magnitude below what the tolerance itself allows, so that the surrogate hardly adds to a residual.
@@ -80,12 +80,8 @@ pub struct Embedding {
     pub right: Vec<f32>,
     /// From the largest down.
     pub singular_values: Vec<f32>,
-    /// ‖Mv − σu‖/σ of every triplet; where ‖Mᵀu − σv‖/σ is not zero either, the root of the sum of both squares.
-    pub relative_residuals: Vec<f64>,
-    /// What was found on the way to them.
-    pub looks: Vec<Look>,
-    /// The check that no larger singular value is missing; `None` where it was not made.
-    pub completeness: Option<CompletenessCheck>,
+    /// How far to trust the triplets.
+    pub certificate: Certificate,
     /// How many columns were multiplied by M or its transpose, or what comes to as much work.
     pub operator_columns: usize,
     /// How many iterations were made.
@@ -223,9 +219,7 @@ fn embed_with(
         left: scale(svd.left),
         right: scale(svd.right),
         singular_values: svd.singular_values.iter().map(|&value| value as f32).collect(),
-        relative_residuals: svd.certificate.relative_residuals,
-        looks: svd.certificate.looks,
-        completeness: svd.certificate.completeness,
+        certificate: svd.certificate,
         operator_columns: svd.operator_columns,
         iterations: svd.iterations,
         energy: svd.energy,
@@ -423,9 +417,7 @@ mod tests {
             left: vec![1.0, 2.0, 3.0, 4.0],
             right: vec![5.0, 6.0, 7.0, 8.0],
             singular_values: vec![4.0, 2.0],
-            relative_residuals: vec![0.0; 2],
-            looks: Vec::new(),
-            completeness: None,
+            certificate: Certificate::default(),
             operator_columns: 0,
             iterations: 0,
             energy: None,

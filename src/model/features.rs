@@ -10,7 +10,7 @@ use crate::engine::{Cluster, EngineError, Monitor, product};
 use crate::graph::{GraphError, Sparse};
 use crate::matrix::{Dense, Kind, Matrix, MatrixError, Shape};
 use crate::plan::Side;
-use crate::svd::{self, CompletenessCheck, Look, Method, Prepared, Progress, SvdError};
+use crate::svd::{self, Certificate, Method, Prepared, Progress, SvdError};
 
 /// Differences between rows of less than this, relative to their mean, are rounding.
 const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
@@ -84,12 +84,8 @@ pub struct Reduced {
     pub reduction: Reduction,
     /// The singular value of every direction.
     pub singular_values: Vec<f64>,
-    /// The measured residual of every direction, relative to its own σ.
-    pub relative_residuals: Vec<f64>,
-    /// What was found on the way to them.
-    pub looks: Vec<Look>,
-    /// The check that no larger singular value is missing; `None` where it was not made.
-    pub completeness: Option<CompletenessCheck>,
+    /// How far to trust them.
+    pub certificate: Certificate,
     /// How many iterations were made.
     pub iterations: usize,
     /// How many columns were multiplied by the features or their transpose.
@@ -121,9 +117,7 @@ pub fn reduce(
     Ok(Reduced {
         reduction: Reduction { mean, directions: Arc::new(svd.right) },
         singular_values: svd.singular_values,
-        relative_residuals: svd.certificate.relative_residuals,
-        looks: svd.certificate.looks,
-        completeness: svd.certificate.completeness,
+        certificate: svd.certificate,
         iterations: svd.iterations,
         operator_columns: svd.operator_columns,
     })

@@ -214,7 +214,7 @@ edges           1,050,000 (1,000,000 training, 50,000 held out)
 workers         2
 rank            32
 iterations      10, 600 columns
-worst residual  3.00e-3 of its σ
+worst residual  3.00e-3 of its σ (measured)
 completeness    not checked
 
 embedding          valid     test
@@ -244,7 +244,7 @@ results         out/mine
         metrics.stages.truncate(1);
         (metrics.stages[0].valid, metrics.stages[0].test) = (None, None);
         let table = Table { metrics: &metrics, folder: Path::new("out") }.to_string();
-        assert!(table.contains("worst residual 3.00e-3 of its σ\ncompleteness    not checked"), "{table}");
+        assert!(table.contains("worst residual 3.00e-3 of its σ (measured)\ncompleteness    not checked"), "{table}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How far to trust the answer.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::completeness::CompletenessCheck;
@@ -28,6 +30,15 @@ pub enum Evidence {
     Measured,
     /// From small matrices, or by a bound.
     Estimated,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Measured => "measured",
+            Self::Estimated => "estimated",
+        })
+    }
 }
 
 /// What is known of the errors of a decomposition.
@@ -131,6 +142,12 @@ impl Certificate {
             backward_error: (2.0 * total).sqrt() / first,
             ..Self::default()
         }
+    }
+
+    /// Measured residuals, and nothing else.
+    #[cfg(test)]
+    pub(crate) fn of_residuals(relative_residuals: &[f64]) -> Self {
+        Self { relative_residuals: relative_residuals.to_vec(), ..Self::default() }
     }
 
     /// The largest; 0 where there are no triplets, NaN where one is.

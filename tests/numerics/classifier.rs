@@ -524,7 +524,7 @@ fn the_components_of_a_config_are_those_of_exact_principal_component_analysis() 
         let set: Vec<String> = set.into_iter().map(str::to_owned).collect();
         let options = Experiment::parse("mine", "mine.toml", &text, &set).unwrap().nodes.unwrap().components.unwrap();
         let reduced = reduced(&features, &options);
-        let worst = reduced.relative_residuals.iter().copied().fold(0.0, f64::max);
+        let worst = reduced.certificate.relative_residuals.iter().copied().fold(0.0, f64::max);
         assert!(reduced.iterations > 0 && worst <= tolerance, "{worst} after {} iterations", reduced.iterations);
         let variance = |values: &[f64]| values[..COMPONENTS].iter().map(|value| value * value).sum::<f64>();
         let share = variance(&reduced.singular_values) / variance(&oracle.values);
@@ -565,7 +565,7 @@ fn features_that_cannot_be_reduced() {
         for features in [&same, &Matrix::ones(nodes, 4), &Matrix::zero(nodes, 4)] {
             for cluster in CLUSTERS {
                 let error = features::reduce(features, &options, cluster, Monitor::default());
-                let error = error.map(|reduced| reduced.relative_residuals);
+                let error = error.map(|reduced| reduced.certificate.relative_residuals);
                 assert!(matches!(error, Err(FeatureError::Constant)), "{features} by {method:?}: {error:?}");
             }
         }

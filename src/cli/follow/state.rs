@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::super::Error;
 use crate::model::embedding::Embedding;
 use crate::report::output::Folder;
-use crate::svd::CompletenessCheck;
+use crate::svd::Certificate;
 
 /// Its name in the folder of the results.
 const NAME: &str = "follow.state";
 /// The form that is written and understood.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// An embedding, and where it belongs.
 #[derive(Serialize, Deserialize)]
@@ -28,8 +28,7 @@ pub(super) struct State {
     left: Vec<f32>,
     right: Vec<f32>,
     singular_values: Vec<f32>,
-    relative_residuals: Vec<f64>,
-    completeness: Option<CompletenessCheck>,
+    certificate: Certificate,
     operator_columns: usize,
     iterations: usize,
     energy: Option<f64>,
@@ -47,8 +46,7 @@ impl State {
             left,
             right,
             singular_values,
-            relative_residuals: embedding.relative_residuals.clone(),
-            completeness: embedding.completeness,
+            certificate: Certificate { looks: Vec::new(), ..embedding.certificate.clone() },
             operator_columns: embedding.operator_columns,
             iterations: embedding.iterations,
             energy: embedding.energy,
@@ -57,21 +55,9 @@ impl State {
     }
 
     pub(super) fn embedding(self) -> Embedding {
-        let Self { rank, left, right, singular_values, relative_residuals, completeness, .. } = self;
+        let Self { rank, left, right, singular_values, certificate, .. } = self;
         let Self { operator_columns, iterations, energy, nodes, .. } = self;
-        Embedding {
-            nodes,
-            rank,
-            left,
-            right,
-            singular_values,
-            relative_residuals,
-            completeness,
-            operator_columns,
-            iterations,
-            energy,
-            looks: Vec::new(),
-        }
+        Embedding { nodes, rank, left, right, singular_values, certificate, operator_columns, iterations, energy }
     }
 
     pub(super) fn save(&self, folder: &Folder) -> Result<(), Error> {

@@ -31,6 +31,7 @@ use crate::matrix::{Dense, Matrix};
 use crate::model::classifier::{self, Design, Examples, Fitted, fit, probabilities};
 use crate::model::embedding::Embedding;
 use crate::model::features::{reduce, with_embedding};
+use crate::svd::Certificate;
 use apply::problem;
 
 /// Runs every stage that the experiment asks for.
@@ -113,8 +114,8 @@ impl Runner<'_> {
             let decomposition = Some(decomposition_of(&embedding, &options.svd));
             let details = StageDetails {
                 singular_values: embedding.singular_values.iter().map(|&value| f64::from(value)).collect(),
-                relative_residuals: embedding.relative_residuals,
-                convergence: embedding.looks,
+                relative_residuals: embedding.certificate.relative_residuals,
+                convergence: embedding.certificate.looks,
                 ..StageDetails::default()
             };
             let peak_memory_bytes = peak_bytes();
@@ -132,18 +133,18 @@ impl Runner<'_> {
             let reduced =
                 reduce(&features, options, cluster, self.context.watch(running.iterations())).map_err(failed)?;
             running.done();
-            let (rank, residuals) = (reduced.reduction.directions.columns(), &reduced.relative_residuals);
-            let found = Decomposition::new(rank, residuals, reduced.iterations, reduced.operator_columns);
+            let rank = reduced.reduction.directions.columns();
+            let found = Decomposition::new(rank, &reduced.certificate, reduced.iterations, reduced.operator_columns);
             // The Gram matrix gives all components at once; those of next to no variance have large
             // relative residuals, which no iteration would improve.
             let is_iterated = reduced.iterations > 0;
             let asked = if is_iterated { found.asked(options) } else { found };
-            let decomposition = Decomposition { rank_asked: None, completeness: reduced.completeness, ..asked };
+            let decomposition = Decomposition { rank_asked: None, ..asked };
             let seconds = start.elapsed().as_secs_f64();
             let details = StageDetails {
                 singular_values: reduced.singular_values,
-                relative_residuals: reduced.relative_residuals,
-                convergence: reduced.looks,
+                relative_residuals: reduced.certificate.relative_residuals,
+                convergence: reduced.certificate.looks,
                 ..StageDetails::default()
             };
             let (decomposition, peak_memory_bytes) = (Some(decomposition), peak_bytes());
@@ -177,24 +178,15 @@ impl Runner<'_> {
         };
         let fitted = fit(examples, options, cluster, self.context.watch(running.iterations()))?;
         running.done();
-        let Fitted {
-            weights,
-            singular_values,
-            relative_residuals,
-            looks,
-            completeness,
-            iterations,
-            operator_columns,
-            normal_residual,
-        } = fitted;
-        let found = Decomposition::new(singular_values.len(), &relative_residuals, iterations, operator_columns);
+        let Fitted { weights, singular_values, certificate, iterations, operator_columns, normal_residual } = fitted;
+        let found = Decomposition::new(singular_values.len(), &certificate, iterations, operator_columns);
         let found = Decomposition {
             rank_asked: options.rank,
             normal_residual: Some(normal_residual),
-            completeness,
             ..found.asked(&options.svd)
         };
         model.weights = Weights::Linear(weights);
+        let Certificate { relative_residuals, looks, .. } = certificate;
         let details =
             StageDetails { singular_values, relative_residuals, convergence: looks, ..StageDetails::default() };
         let decomposition = Some(found);

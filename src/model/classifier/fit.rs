@@ -10,7 +10,7 @@ use crate::engine::checkpoint::StoredResult;
 use crate::engine::{Cluster, Monitor, run, with_formed};
 use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix, MatrixError};
-use crate::svd::{self, CompletenessCheck, Look, Method, Prepared, Progress, solve_on};
+use crate::svd::{self, Certificate, Method, Prepared, Progress, solve_on};
 
 /// The weights of a linear classifier, and how far to trust them.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,14 +19,10 @@ pub struct Fitted {
     pub weights: Arc<Dense>,
     /// Those that were used, from the largest down.
     pub singular_values: Vec<f64>,
-    /// The residual of each of their triplets, relative to its own σ.
-    pub relative_residuals: Vec<f64>,
+    /// How far to trust their triplets.
+    pub certificate: Certificate,
     /// The certificate of W*: see [`svd::Solution::normal_residual`].
     pub normal_residual: f64,
-    /// What was found on the way to them.
-    pub looks: Vec<Look>,
-    /// The check that no larger singular value is missing; `None` where it was not made.
-    pub completeness: Option<CompletenessCheck>,
     /// How many iterations were made; none where the Gram matrix was decomposed.
     pub iterations: usize,
     /// How many columns were multiplied by M or its transpose.
@@ -144,10 +140,8 @@ pub fn fit(
             Ok(Fitted {
                 weights: Arc::new(session.collect(&solution.weights)?.unwrap_or_default()),
                 singular_values: solution.singular_values,
-                relative_residuals: solution.certificate.relative_residuals,
+                certificate: solution.certificate,
                 normal_residual: solution.normal_residual,
-                looks: solution.certificate.looks,
-                completeness: solution.certificate.completeness,
                 iterations: solution.iterations,
                 operator_columns: solution.operator_columns,
             })
@@ -159,10 +153,8 @@ pub fn fit(
 #[derive(Serialize, Deserialize)]
 pub struct FittedNumbers {
     singular_values: Vec<f64>,
-    relative_residuals: Vec<f64>,
+    certificate: Certificate,
     normal_residual: f64,
-    looks: Vec<Look>,
-    completeness: Option<CompletenessCheck>,
     iterations: usize,
     operator_columns: usize,
 }
@@ -173,10 +165,8 @@ impl StoredResult for Fitted {
     fn numbers(&self) -> FittedNumbers {
         FittedNumbers {
             singular_values: self.singular_values.clone(),
-            relative_residuals: self.relative_residuals.clone(),
+            certificate: self.certificate.clone(),
             normal_residual: self.normal_residual,
-            looks: self.looks.clone(),
-            completeness: self.completeness,
             iterations: self.iterations,
             operator_columns: self.operator_columns,
         }
@@ -191,10 +181,8 @@ impl StoredResult for Fitted {
         Some(Self {
             weights: Arc::new(weights),
             singular_values: numbers.singular_values,
-            relative_residuals: numbers.relative_residuals,
+            certificate: numbers.certificate,
             normal_residual: numbers.normal_residual,
-            looks: numbers.looks,
-            completeness: numbers.completeness,
             iterations: numbers.iterations,
             operator_columns: numbers.operator_columns,
         })

@@ -149,6 +149,7 @@ fn clusters(values: &[f32]) -> Vec<std::ops::Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::svd::Certificate;
 
     fn embedding(values: &[f32], left: Vec<f32>, right: Vec<f32>) -> Embedding {
         let rank = values.len();
@@ -158,12 +159,10 @@ mod tests {
             left,
             right,
             singular_values: values.to_vec(),
-            relative_residuals: vec![0.0; rank],
+            certificate: Certificate::default(),
             operator_columns: 0,
             iterations: 0,
             energy: None,
-            looks: Vec::new(),
-            completeness: None,
         }
     }
 

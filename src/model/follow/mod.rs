@@ -176,8 +176,10 @@ impl Follower {
             options.svd.start = start::from(found, &self.graph, &options, &touched, self.cluster.workers);
         }
         let embedding = embed(&self.graph, &options, self.cluster, watch)?;
-        match embedding.relative_residuals.iter().position(|residual| !residual.is_finite()) {
-            Some(triplet) => Err(ModelError::BrokenDown { triplet, residual: embedding.relative_residuals[triplet] }),
+        match embedding.certificate.relative_residuals.iter().position(|residual| !residual.is_finite()) {
+            Some(triplet) => {
+                Err(ModelError::BrokenDown { triplet, residual: embedding.certificate.relative_residuals[triplet] })
+            }
             None => Ok(embedding),
         }
     }

@@ -102,7 +102,11 @@ fn a_warm_start_takes_a_part_of_the_columns() {
     let cold = follower.embed(Monitor::default()).unwrap().operator_columns;
     follower.apply(400, &[((0, 399), Operation::Add(1.0)), ((7, 80), Operation::Add(1.0))]).unwrap();
     let warm = follower.embed(Monitor::default()).unwrap();
-    assert!(warm.relative_residuals.iter().all(|&residual| residual <= 0.01), "{:?}", warm.relative_residuals);
+    assert!(
+        warm.certificate.relative_residuals.iter().all(|&residual| residual <= 0.01),
+        "{:?}",
+        warm.certificate.relative_residuals
+    );
     assert!(2 * warm.operator_columns < cold, "{} of {cold}", warm.operator_columns);
 }
 
@@ -125,7 +129,11 @@ fn a_large_change_is_followed_from_random_vectors() {
         follower.apply(500, &changed).unwrap();
         let warm = follower.embed(Monitor::default()).unwrap().clone();
         let cold = embed(follower.graph(), &options, cluster, Monitor::default()).unwrap();
-        assert!(warm.relative_residuals.iter().all(|&residual| residual <= 0.1), "{:?}", warm.relative_residuals);
+        assert!(
+            warm.certificate.relative_residuals.iter().all(|&residual| residual <= 0.1),
+            "{:?}",
+            warm.certificate.relative_residuals
+        );
         assert_eq!(warm.operator_columns, cold.operator_columns);
         for (a, b) in warm.singular_values.iter().zip(&cold.singular_values) {
             assert_eq!(a, b);
@@ -171,7 +179,7 @@ proptest! {
             let warm = follower.embed(Monitor::default()).unwrap().clone();
             let cold = embed(&anew, &options, cluster, Monitor::default()).unwrap();
             for (triplet, (a, b)) in warm.singular_values.iter().zip(&cold.singular_values).enumerate() {
-                let trusted = (warm.relative_residuals[triplet] + cold.relative_residuals[triplet]) as f32;
+                let trusted = (warm.certificate.relative_residuals[triplet] + cold.certificate.relative_residuals[triplet]) as f32;
                 prop_assert!((a - b).abs() <= (trusted + 1e-3) * b, "{} {} {} {}", triplet, a, b, trusted);
             }
         }

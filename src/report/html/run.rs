@@ -6,7 +6,7 @@ use super::{cost, degrees, figure, page, quality, section, spectra, table, train
 use crate::experiment::metrics::{Scores, Stage};
 use crate::report::shown::Shown;
 use crate::report::table::{edges, thousands};
-use crate::svd::worst_residual;
+use crate::svd::{Evidence, worst_residual};
 
 /// The page of one run.
 pub fn report(run: &Shown) -> String {
@@ -60,9 +60,11 @@ fn headline(run: &Shown) -> String {
     let of_triplets = decompositions().filter(|one| one.normal_residual.is_none());
     let residuals: Vec<f64> = of_triplets.filter_map(|one| one.max_relative_residual).collect();
     if let Some(worst) = worst_residual(&residuals) {
+        let is_measured = decompositions().all(|one| one.residuals == Evidence::Measured);
+        let evidence = if is_measured { Evidence::Measured } else { Evidence::Estimated };
         let is_missed = decompositions().any(|one| one.missed_tolerance().is_some());
         let missed = if is_missed { ", above the tolerance" } else { "" };
-        entries.push((number(worst), format!("worst residual of its σ{missed}")));
+        entries.push((number(worst), format!("worst {evidence} residual of its σ{missed}")));
     }
     if let Some(worst) = decompositions().filter_map(|one| one.normal_residual).reduce(f64::max) {
         entries.push((number(worst), "residual of the normal equations".to_owned()));

@@ -2,6 +2,7 @@ use npyz::NpyFile;
 
 use super::*;
 use crate::experiment::metrics;
+use crate::svd::Certificate;
 
 const LOCK: &str = ".isvd.lock";
 
@@ -12,9 +13,7 @@ fn embedding() -> Embedding {
         left: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
         right: vec![-1.0, -2.0, -3.0, -4.0, -5.0, -6.0],
         singular_values: vec![9.0, 4.0],
-        relative_residuals: vec![0.1, 0.2],
-        looks: Vec::new(),
-        completeness: None,
+        certificate: Certificate::default(),
         operator_columns: 10,
         iterations: 1,
         energy: None,
