@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::Curves;
-use crate::svd::Look;
+use crate::svd::ConvergenceCheck;
 
 /// The most points of a curve.
 pub const CURVE_POINTS: usize = 300;
@@ -24,7 +24,7 @@ pub struct StageDetails {
     pub relative_residuals: Vec<f64>,
     /// The worst of them on the way, where somebody looked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub convergence: Vec<Look>,
+    pub convergence: Vec<ConvergenceCheck>,
     /// How edges were told from other pairs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curves: Option<SplitCurves>,

@@ -194,7 +194,7 @@ impl Runner<'_> {
         if kernel.is_none() {
             details.singular_values = embedding.singular_values.iter().map(|&value| f64::from(value)).collect();
             details.relative_residuals.clone_from(&embedding.certificate.relative_residuals);
-            details.convergence.clone_from(&embedding.certificate.looks);
+            details.convergence.clone_from(&embedding.certificate.history);
         }
         details.losses = losses;
         self.stages.push(Stage {

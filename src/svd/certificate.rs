@@ -53,14 +53,14 @@ pub struct Certificate {
     /// The triplets are exact for M + E with ‖E‖ at most about this multiple of σ₁.
     pub backward_error: f64,
     /// What the checks on the way to the answer found.
-    pub looks: Vec<Look>,
+    pub history: Vec<ConvergenceCheck>,
     /// The check that no larger singular value is missing; `None` where it was not made.
     pub completeness: Option<CompletenessCheck>,
 }
 
 /// What a check on the way to an answer found. Its residual is estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Look {
+pub struct ConvergenceCheck {
     /// Iterations made.
     pub iterations: usize,
     /// Columns multiplied by M or its transpose; those of a surrogate count as the part of the work that

@@ -174,8 +174,8 @@ impl Prepared {
     /// Whether a basis may be reduced on the way: where the residuals tell when to stop, and not the size of the basis.
     fn may_restart(&self) -> bool {
         let Options { tolerance, keep, basis, start, .. } = &self.options;
-        let is_looked_for = tolerance.is_some() || *keep != Keep::All;
-        self.keeps_blocks() && is_looked_for && basis.is_none() && start.is_none() && !self.is_gram()
+        let needs_checks = tolerance.is_some() || *keep != Keep::All;
+        self.keeps_blocks() && needs_checks && basis.is_none() && start.is_none() && !self.is_gram()
     }
 }
 

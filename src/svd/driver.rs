@@ -1,6 +1,6 @@
 //! The loop of the Krylov methods: expand, check, stop or shrink.
 
-use super::certificate::{Certificate, Look, PRODUCT_ROUNDING};
+use super::certificate::{Certificate, ConvergenceCheck, PRODUCT_ROUNDING};
 use super::completeness::CompletenessCheck;
 use super::factorization::{Factorization, GolubKahan, Kind, Normal, Ritz, Selection};
 use super::keep::{Keep, NormProbe};
@@ -40,7 +40,7 @@ pub(super) struct Driver<'a> {
     /// What ‖M‖² is estimated with, and the estimate, where a rule for the rank needs it.
     pub(super) probe: Option<NormProbe>,
     pub(super) total: Option<f64>,
-    pub(super) looks: Vec<Look>,
+    pub(super) history: Vec<ConvergenceCheck>,
 }
 
 /// What an iteration leaves.
@@ -82,7 +82,7 @@ pub(super) fn grow(
     }
     let ritz = driver.run(session, factorization, progress, journal)?;
     let cost = |columns: usize| (columns as f64 * operator.cost).ceil() as usize;
-    driver.looks.iter_mut().for_each(|look| look.operator_columns = cost(look.operator_columns));
+    driver.history.iter_mut().for_each(|check| check.operator_columns = cost(check.operator_columns));
     let parts = factorization.parts_mut();
     let Some(Ritz { values, left, right }) = ritz else {
         return Ok(Growth::Hidden(cost(parts.operator_columns)));
@@ -96,7 +96,7 @@ pub(super) fn grow(
         total: driver.total,
         iterations: driver.steps,
         operator_columns: cost(parts.operator_columns),
-        looks: driver.looks,
+        history: driver.history,
         completeness: driver.completeness,
     }))
 }
@@ -122,7 +122,7 @@ impl<'a> Driver<'a> {
             completeness: None,
             probe: None,
             total: None,
-            looks: Vec::new(),
+            history: Vec::new(),
         }
     }
 
@@ -260,7 +260,7 @@ impl<'a> Driver<'a> {
         let last = parts.quotient.one(rank.checked_sub(1)?)?;
         let residual = *parts.residual_norms(&last, 1).first()?;
         (residual > tolerance).then(|| {
-            self.looks.push(self.look(factorization, residual));
+            self.history.push(self.check(factorization, residual));
             self.schedule.record(self.steps, residual, tolerance, false);
             residual
         })
@@ -299,16 +299,16 @@ impl<'a> Driver<'a> {
     /// Records what a check found, and plans the next one. Fewer triplets than are wanted have no residual.
     fn record(&mut self, factorization: &dyn Factorization, residual: f64, at: Position) {
         if self.rule.needs_checks() && residual.is_finite() {
-            self.looks.push(self.look(factorization, residual));
+            self.history.push(self.check(factorization, residual));
         }
         let is_cheap = self.options.start.is_some()
             || CheckSchedule::is_cheap(self.operator.columns, at.dimension, self.sizes.width);
         self.schedule.record(self.steps, residual, self.options.tolerance.unwrap_or(0.0), is_cheap);
     }
 
-    fn look(&self, factorization: &dyn Factorization, worst_residual: f64) -> Look {
+    fn check(&self, factorization: &dyn Factorization, worst_residual: f64) -> ConvergenceCheck {
         let operator_columns = factorization.parts().operator_columns;
-        Look { iterations: self.steps, operator_columns, worst_residual }
+        ConvergenceCheck { iterations: self.steps, operator_columns, worst_residual }
     }
 
     fn tell(&self, session: &Session<'_>, progress: &Progress, worst: Option<f64>) {

@@ -15,7 +15,6 @@ use super::options::{Options, SvdError};
 use super::prepared::Prepared;
 use crate::engine::{Session, Shard};
 use crate::kernel::Mask;
-use crate::kernel::factor::FactorError;
 use crate::kernel::small::symmetric_eigen;
 use crate::matrix::{Dense, Entries, Kind, Matrix, Shape};
 use crate::plan::Program;
@@ -198,31 +197,17 @@ fn spectrum_of(
     // Products are exact and partial sums few: a few units in the last place of the largest entries.
     let rounding = 16.0 * f64::EPSILON * trace;
     let is_real = |value: &&f64| **value > 2.0 * rounding;
-    // It is bound by memory: one worker solves it, and tells the others. First how it went, then λ and residuals, then v.
     let rank = rank.min(order);
-    let mut failure = None;
-    let mut solved = session.sum_over(1, 1 + 2 * rank + order * rank, |_, out| match symmetric_eigen(gram, order) {
-        Err(error) => failure = Some(error),
-        Ok(eigen) => {
-            let (went_well, rest) = out.split_at_mut(1);
-            went_well[0] = 1.0;
-            let (values, rest) = rest.split_at_mut(rank);
-            let (residuals, vectors) = rest.split_at_mut(rank);
-            values.copy_from_slice(&eigen.values[..rank]);
-            residuals.copy_from_slice(&eigen.residuals(gram, rank));
-            for (row, entries) in vectors.chunks_exact_mut(rank).zip(eigen.vectors.chunks_exact(order)) {
-                row.copy_from_slice(&entries[..rank]);
-            }
-        }
+    // It is bound by memory: one worker solves it.
+    let (values, residuals, vectors) = session.on_leader(|| {
+        let eigen = symmetric_eigen(gram, order)?;
+        let rows = eigen.vectors.chunks_exact(order.max(1));
+        let vectors: Vec<f64> = rows.flat_map(|row| &row[..rank]).copied().collect();
+        Ok::<_, SvdError>((eigen.values[..rank].to_vec(), eigen.residuals(gram, rank), vectors))
     })?;
-    if solved[0] == 0.0 {
-        return Err(failure.unwrap_or(FactorError::NoConvergence { rows: order, cols: order }).into());
-    }
-    let vectors = solved.split_off(1 + 2 * rank);
-    let (values, residuals) = solved[1..].split_at(rank);
     let roots: Vec<f64> = values.iter().take_while(is_real).map(|value| value.sqrt()).collect();
     let Kept { count: kept, energy, .. } = keep.count(&roots, Some(trace));
-    let relative = residuals.iter().zip(values).take(kept).map(|(residual, value)| (residual + rounding) / value);
+    let relative = residuals.iter().zip(&values).take(kept).map(|(residual, value)| (residual + rounding) / value);
     let completeness = Some(CompletenessCheck::EXHAUSTIVE);
     // They are those of the eigenpairs: nothing was multiplied by M.
     let evidence = Evidence::Estimated;

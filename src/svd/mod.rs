@@ -109,7 +109,6 @@ mod driver;
 mod factorization;
 mod gram;
 mod keep;
-mod leader;
 mod operator;
 mod options;
 mod orthogonalize;
@@ -126,7 +125,7 @@ mod triplets;
 mod tuning;
 mod wide;
 
-pub use certificate::{Certificate, Evidence, Look, Verdict, worst_residual};
+pub use certificate::{Certificate, ConvergenceCheck, Evidence, Verdict, worst_residual};
 pub use completeness::{Completeness, CompletenessCheck};
 pub use keep::Keep;
 pub use operator::Surrogate;

@@ -235,7 +235,7 @@ impl Attempt {
             Self::Hidden(columns) => *columns += wasted,
             Self::Certified(triplets) | Self::Failed(_, triplets) => {
                 triplets.operator_columns += wasted;
-                triplets.certificate.looks.iter_mut().for_each(|look| look.operator_columns += wasted);
+                triplets.certificate.history.iter_mut().for_each(|check| check.operator_columns += wasted);
             }
         }
     }

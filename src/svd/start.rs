@@ -8,8 +8,6 @@ use crate::engine::{Session, Shard};
 use crate::kernel::random::stream;
 use crate::kernel::small::{Eigen, symmetric_eigen};
 
-use super::leader::compute_once;
-
 impl Driver<'_> {
     /// The first block of the short side: the given vectors and random columns beside them, or random
     /// ones. Block Lanczos on MᵀM starts from images of random columns, which have no part in the null
@@ -68,7 +66,7 @@ impl Driver<'_> {
             .chunks_exact(count)
             .map(|row| expanded.iter().map(|&place| row[place] / ritz.values[place].powi(2)).collect())
             .collect();
-        let numbers = compute_once(session, 1 + order * order, || {
+        let (count, rotation) = session.on_leader(|| {
             let product = |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(a, b)| a * b).sum::<f64>();
             let gram = residuals.iter().flat_map(|row| residuals.iter().map(|other| product(row, other)));
             let Eigen { vectors, .. } = symmetric_eigen(&gram.collect::<Vec<_>>(), order)?;
@@ -87,9 +85,9 @@ impl Driver<'_> {
                 }
                 needed -= 1;
             }
-            Ok([vec![needed as f64], vectors].concat())
+            Ok::<_, SvdError>((needed, vectors))
         })?;
-        Ok(Some(Selection { rotation: numbers[1..].to_vec(), count: numbers[0] as usize }))
+        Ok(Some(Selection { rotation, count }))
     }
 }
 

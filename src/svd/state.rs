@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::certificate::Look;
+use super::certificate::ConvergenceCheck;
 use super::driver::Driver;
 use super::factorization::{Factorization, PartsNumbers, Selection};
 use super::keep::NormProbe;
@@ -22,7 +22,7 @@ pub(super) struct DriverNumbers {
     total: Option<f64>,
     schedule: CheckSchedule,
     plateau: RoundingPlateau,
-    looks: Vec<Look>,
+    history: Vec<ConvergenceCheck>,
     has_probe: bool,
     selection: Option<(Vec<f64>, usize)>,
 }
@@ -40,7 +40,7 @@ impl Driver<'_> {
             total: self.total,
             schedule: self.schedule,
             plateau: self.plateau,
-            looks: self.looks.clone(),
+            history: self.history.clone(),
             has_probe: self.probe.is_some(),
             selection: self.selection.clone().map(|Selection { rotation, count }| (rotation, count)),
         };
@@ -62,7 +62,7 @@ impl Driver<'_> {
             return false;
         }
         *factorization.parts_mut() = parts;
-        (self.probe, self.total, self.looks) = (probe, numbers.total, numbers.looks);
+        (self.probe, self.total, self.history) = (probe, numbers.total, numbers.history);
         (self.steps, self.draws, self.searches) = (numbers.steps, numbers.draws, numbers.searches);
         (self.rule.limit, self.schedule, self.plateau) = (numbers.limit, numbers.schedule, numbers.plateau);
         self.selection = numbers.selection.map(|(rotation, count)| Selection { rotation, count });

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::certificate::{Certificate, Look};
+use super::certificate::{Certificate, ConvergenceCheck};
 use super::completeness::CompletenessCheck;
 use super::operator::Operator;
 use super::options::SvdError;
@@ -31,7 +31,7 @@ pub(super) struct Projection {
     pub(super) iterations: usize,
     pub(super) operator_columns: usize,
     /// What checks on the way found.
-    pub(super) looks: Vec<Look>,
+    pub(super) history: Vec<ConvergenceCheck>,
     /// The check that no triplet is missing, where it was made.
     pub(super) completeness: Option<CompletenessCheck>,
 }
@@ -44,7 +44,7 @@ const ITERATED: OrthogonalityTarget = OrthogonalityTarget { loss: 1e-3, least: 1
 struct Count {
     iterations: usize,
     operator_columns: usize,
-    looks: Vec<Look>,
+    history: Vec<ConvergenceCheck>,
     plateau: RoundingPlateau,
 }
 
@@ -99,7 +99,7 @@ pub(super) fn iterate(
         };
         if let Some(worst_residual) = worst.filter(|worst| worst.is_finite()) {
             let Count { iterations, operator_columns, .. } = count;
-            count.looks.push(Look { iterations, operator_columns, worst_residual });
+            count.history.push(ConvergenceCheck { iterations, operator_columns, worst_residual });
         }
         if session.worker() == 0 {
             progress(count.iterations, options.iterations, worst);
@@ -121,7 +121,7 @@ pub(super) fn iterate(
         total: None,
         iterations: count.iterations,
         operator_columns: count.operator_columns,
-        looks: count.looks,
+        history: count.history,
         completeness: None,
     })
 }

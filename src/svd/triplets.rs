@@ -3,7 +3,6 @@
 use super::certificate::{Certificate, count_significant};
 use super::gram::scaled;
 use super::keep::{Kept, NormProbe};
-use super::leader::compute_once;
 use super::options::SvdError;
 use super::prepared::{Failure, Prepared};
 use super::subspace::{Projection, rotate};
@@ -46,7 +45,7 @@ impl Triplets {
         squares: &[f64],
         kept: usize,
     ) -> Result<Self, SvdError> {
-        let Certificate { looks, completeness, .. } = std::mem::take(&mut self.certificate);
+        let Certificate { history, completeness, .. } = std::mem::take(&mut self.certificate);
         if kept < self.singular_values.len() {
             self.singular_values.truncate(kept);
             self.left = session.columns(&self.left, 0..kept)?;
@@ -59,7 +58,7 @@ impl Triplets {
             orthogonality_loss = gram.iter().enumerate().map(loss).fold(orthogonality_loss, f64::max);
         }
         let measured = Certificate::new(&squares[..kept], &self.singular_values);
-        self.certificate = Certificate { orthogonality_loss, looks, completeness, ..measured };
+        self.certificate = Certificate { orthogonality_loss, history, completeness, ..measured };
         Ok(self)
     }
 }
@@ -86,7 +85,7 @@ fn of_right_basis(
     projection: Projection,
 ) -> Result<(Triplets, Option<Failure>), SvdError> {
     let Projection {
-        right, right_rotation, singular_values, iterations, operator_columns, looks, completeness, ..
+        right, right_rotation, singular_values, iterations, operator_columns, history, completeness, ..
     } = projection;
     let (options, operator) = (&prepared.options, prepared.operator());
     let positive = singular_values.iter().take_while(|&&value| value > 0.0).count();
@@ -109,9 +108,9 @@ fn of_right_basis(
     let squares = session.distance_squares(&back, &right, &singular_values)?;
     let kept = count_significant(session, &back, &right, &squares, &singular_values)?;
     drop(back);
-    let last = looks.last().map(|look| look.worst_residual);
+    let last = history.last().map(|check| check.worst_residual);
     let was_met = last.zip(prepared.growing_tolerance()).is_some_and(|(worst, tolerance)| worst <= tolerance);
-    let certificate = Certificate { looks, completeness, ..Certificate::default() };
+    let certificate = Certificate { history, completeness, ..Certificate::default() };
     let operator_columns = operator_columns + count + found;
     let triplets = Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy: None };
     let triplets = triplets.certified(session, &squares, kept)?;
@@ -130,11 +129,8 @@ struct RitzInSpan {
 
 impl RitzInSpan {
     fn new(session: &mut Session<'_>, of_vectors: &[f64], of_images: &[f64], order: usize) -> Result<Self, SvdError> {
-        let numbers = compute_once(session, 1 + order + order * order, || {
-            let (squares, rotation) = generalized_eigen(of_vectors, of_images, order)?;
-            Ok([vec![squares.len() as f64], squares, rotation].concat())
-        })?;
-        let (squares, rotation) = numbers[1..].split_at(numbers[0] as usize);
+        let (squares, rotation): (Vec<f64>, Vec<f64>) =
+            session.on_leader(|| Ok::<_, SvdError>(generalized_eigen(of_vectors, of_images, order)?))?;
         let singular_values: Vec<f64> =
             squares.iter().map_while(|square| (*square > 0.0).then(|| square.sqrt())).collect();
         let rows = rotation.chunks_exact(squares.len().max(1));
@@ -182,8 +178,8 @@ fn of_both_bases(
     let right = rotated(&mut projection.right, &projection.right_rotation)?;
     let (left, right) = with_signs(session, left, right, prepared.is_transposed())?;
     projection.singular_values.truncate(count);
-    let Projection { singular_values, iterations, mut operator_columns, looks, completeness, .. } = projection;
-    let certificate = Certificate { looks, completeness, ..Certificate::default() };
+    let Projection { singular_values, iterations, mut operator_columns, history, completeness, .. } = projection;
+    let certificate = Certificate { history, completeness, ..Certificate::default() };
     if count == 0 {
         return Ok(Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy });
     }

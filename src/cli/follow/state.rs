@@ -46,7 +46,7 @@ impl State {
             left,
             right,
             singular_values,
-            certificate: Certificate { looks: Vec::new(), ..embedding.certificate.clone() },
+            certificate: Certificate { history: Vec::new(), ..embedding.certificate.clone() },
             operator_columns: embedding.operator_columns,
             iterations: embedding.iterations,
             energy: embedding.energy,

@@ -115,7 +115,7 @@ impl Runner<'_> {
             let details = StageDetails {
                 singular_values: embedding.singular_values.iter().map(|&value| f64::from(value)).collect(),
                 relative_residuals: embedding.certificate.relative_residuals,
-                convergence: embedding.certificate.looks,
+                convergence: embedding.certificate.history,
                 ..StageDetails::default()
             };
             let peak_memory_bytes = peak_bytes();
@@ -144,7 +144,7 @@ impl Runner<'_> {
             let details = StageDetails {
                 singular_values: reduced.singular_values,
                 relative_residuals: reduced.certificate.relative_residuals,
-                convergence: reduced.certificate.looks,
+                convergence: reduced.certificate.history,
                 ..StageDetails::default()
             };
             let (decomposition, peak_memory_bytes) = (Some(decomposition), peak_bytes());
@@ -186,9 +186,9 @@ impl Runner<'_> {
             ..found.asked(&options.svd)
         };
         model.weights = Weights::Linear(weights);
-        let Certificate { relative_residuals, looks, .. } = certificate;
+        let Certificate { relative_residuals, history, .. } = certificate;
         let details =
-            StageDetails { singular_values, relative_residuals, convergence: looks, ..StageDetails::default() };
+            StageDetails { singular_values, relative_residuals, convergence: history, ..StageDetails::default() };
         let decomposition = Some(found);
         let stage = Stage { decomposition, details, ..Stage::new(name, start.elapsed().as_secs_f64()) };
         self.score(stage, model, features, learn, self.task.learn_from)

@@ -3,7 +3,7 @@ use crate::experiment::details::{Confusion, Degrees, SplitCurves, StageDetails};
 use crate::experiment::metrics::{self, EMBEDDING, KernelFigures, NetworkFigures, Stage, WorkerFigures};
 use crate::report::details::{Details, NodeMap};
 use crate::report::shown::Shown;
-use crate::svd::Look;
+use crate::svd::ConvergenceCheck;
 
 /// A name that would break a page that does not escape it.
 const HOSTILE: &str = "<script>alert('x')</script> & \"y\"\u{1}";
@@ -42,7 +42,7 @@ fn full() -> Shown {
     let first = StageDetails {
         singular_values: vec![9.0, 3.0, 1.0],
         relative_residuals: vec![1e-7, 1e-3, 0.0],
-        convergence: vec![Look { iterations: 1, operator_columns: 50, worst_residual: 0.5 }],
+        convergence: vec![ConvergenceCheck { iterations: 1, operator_columns: 50, worst_residual: 0.5 }],
         curves: Some(SplitCurves {
             split: HOSTILE.to_owned(),
             curves: crate::evaluate::curves(&[3.0, 1.0], &[2.0, 0.0], 300).unwrap(),

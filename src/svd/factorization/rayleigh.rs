@@ -8,7 +8,6 @@ use crate::kernel::banded::{Banded, Eigenpair};
 use crate::kernel::factor::FactorError;
 use crate::kernel::largest::{Reduced, largest_eigen};
 use crate::kernel::small::{Eigen, SmallSvd, extended_gram, small_product, small_svd, symmetric_eigen};
-use crate::svd::leader::compute_once;
 use crate::svd::options::SvdError;
 use crate::svd::tuning::{LEAST_SQUARE, PARTS, SKEW};
 
@@ -29,7 +28,7 @@ pub(in crate::svd) struct RayleighQuotient {
 }
 
 /// Ritz values, and what rotates the bases into Ritz vectors.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::svd) struct Ritz {
     /// Approximate singular values, from the largest down.
     pub(in crate::svd) values: Vec<f64>,
@@ -94,24 +93,18 @@ impl RayleighQuotient {
         rows: usize,
         count: Option<usize>,
     ) -> Result<Ritz, SvdError> {
-        let order = self.order();
         if let (Kind::Normal, Some(count)) = (self.kind, count)
             && let Some(found) = self.ritz_in_parts(session, count)?
         {
             return Ok(found);
         }
-        let left_rows = if self.kind == Kind::Normal { 0 } else { order };
-        let most = count.unwrap_or(usize::MAX).min(order).min(rows);
-        let numbers = compute_once(session, 1 + most * (1 + left_rows + rows), || {
-            let Ritz { values, left, right } = match count {
+        session.on_leader(|| {
+            let ritz = match count {
                 Some(count) => self.decompose_first(rows, count)?,
                 None => self.decompose(rows)?,
             };
-            Ok([vec![values.len() as f64], values, left, right].concat())
-        })?;
-        let (values, vectors) = numbers[1..].split_at(numbers[0] as usize);
-        let (left, right) = vectors.split_at(left_rows * values.len());
-        Ok(Ritz { values: values.to_vec(), left: left.to_vec(), right: right.to_vec() })
+            Ok(ritz)
+        })
     }
 
     /// The Ritz pair at position `place` alone, by bisection and inverse iteration on the banded T; `None`
