@@ -571,10 +571,8 @@ mod tests {
         assert_eq!((met.shortfalls(), met.decomposition.unwrap().is_tolerance_met), (vec![], Some(true)));
         assert_eq!(
             stage(UPDATE, 8, 0.265).shortfalls(),
-            [
-                "update: the worst residual is 2.65e-1 of its σ, above the tolerance of 0.03: raise update.iterations or \
-              embedding.tolerance"
-            ]
+            ["update: the worst residual is 2.65e-1 of its σ, above the tolerance of 0.03 (measured): raise \
+              update.iterations or embedding.tolerance"]
         );
         let few = stage(EMBEDDING, 5, 0.01).shortfalls();
         assert!(few.len() == 1 && few[0].starts_with("embedding: found 5 of 8 singular triplets: "), "{few:?}");
