@@ -77,7 +77,7 @@ macro_rules! tests {
 }
 
 tests! {
-    parcel: "parcel",
+    data: "message",
     facts: "facts",
     messages: "messages",
     callers: "a caller",
