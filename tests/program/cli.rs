@@ -230,7 +230,7 @@ fn a_run_that_ends_above_its_tolerance_says_so() {
     assert_done(&output);
     let lines = shortfalls(&output);
     assert!(lines.len() == 1 && lines[0].starts_with("warning: embedding: the worst residual is "), "{lines:?}");
-    assert!(lines[0].contains("above the tolerance of 0.0001: raise embedding.iterations"), "{lines:?}");
+    assert!(lines[0].contains("above the tolerance of 0.0001 (measured): raise embedding.iterations"), "{lines:?}");
     assert!(text(&output.stdout).contains("of its σ, above the tolerance of 0.0001"), "{}", text(&output.stdout));
     let page = std::fs::read_to_string(path.join("out/demo/report.html")).unwrap();
     assert!(page.contains("above the tolerance of 0.0001"));
