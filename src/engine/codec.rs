@@ -181,7 +181,13 @@ pub(super) fn decode(bytes: Bytes) -> Result<Message, &'static str> {
             let error = serde_json::from_slice(text).map_err(|_| "its message is no error of ours")?;
             Payload::Failure(Arc::new(error))
         }
-        tag::BYTES => Payload::Bytes(words.0.get(..a).ok_or("its bytes are cut off")?.into()),
+        tag::BYTES => {
+            let (bytes, padding) = words.0.split_at_checked(a).ok_or("its bytes are cut off")?;
+            if body != padded(a) || [b, c, d] != [0; 3] || padding.iter().any(|&byte| byte != 0) {
+                return Err("its length does not fit its bytes");
+            }
+            Payload::Bytes(bytes.into())
+        }
         _ => return Err("its kind is unknown"),
     };
     Ok(Message { weight, to: 0, sender, of, payload })

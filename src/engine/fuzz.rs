@@ -63,7 +63,7 @@ impl DerefMut for Words {
 }
 
 fn example_message(draw: &mut Draw<'_>) -> Vec<u8> {
-    let payload = match draw(4) {
+    let payload = match draw(5) {
         0 => Payload::Nothing,
         1 => {
             let (rows, cols, first_row) = (draw(5), draw(20), draw(9));
@@ -80,6 +80,7 @@ fn example_message(draw: &mut Draw<'_>) -> Vec<u8> {
                 Tree::of_run(tiles, run, combine, length, |tile, values| values.fill(tile as f64 * 0.7)).into_nodes();
             Payload::Partial(Partial { combine, tiles, length, cols, nodes }.into())
         }
+        3 => Payload::Bytes(vec![7; draw(40)].into()),
         _ => Payload::Failure(EngineError::Stopped { worker: draw(99), message: "„so“".repeat(draw(9)) }.into()),
     };
     written(&Message { weight: 1 + draw(9) as i64, to: draw(9), sender: draw(9), of: draw(9), payload })
