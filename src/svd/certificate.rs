@@ -45,6 +45,7 @@ impl fmt::Display for Evidence {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Certificate {
     /// The larger of ‖Mv − σu‖/σ and ‖Mᵀu − σv‖/σ of every triplet, in the order of the singular values.
+    /// Where u is made of M·v, the first is zero up to rounding and only the second is measured.
     pub relative_residuals: Vec<f64>,
     /// How the residuals are known.
     pub evidence: Evidence,

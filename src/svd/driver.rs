@@ -10,7 +10,7 @@ use super::prepared::{Failure, Prepared};
 use super::run::Progress;
 use super::scale::check_length;
 use super::search::Outcome;
-use super::stopping::{CheckSchedule, Position, RoundingPlateau, Sizes, StoppingRule, Verdict};
+use super::stopping::{CheckSchedule, Decision, Position, RoundingPlateau, Sizes, StoppingRule};
 use super::subspace::{Projection, rotate};
 use crate::engine::Session;
 use crate::engine::checkpoint::CheckpointLog;
@@ -47,7 +47,7 @@ pub(super) struct Driver<'a> {
 pub(super) enum Growth {
     Bases(Projection),
     /// Rounding errors of MᵀM hide the wanted triplets: this many columns were multiplied in vain.
-    Hidden(usize),
+    RoundingDominates(usize),
 }
 
 /// Grows bases until the Ritz triplets are good enough.
@@ -78,14 +78,20 @@ pub(super) fn grow(
     if !is_resumed {
         let block = driver.start_block(session, factorization)?;
         let length = factorization.initialize(session, block)?;
-        driver.check_scale(length)?;
+        if prepared.options.start.is_none() {
+            driver.check_scale(length)?;
+        } else if driver.position(factorization).next == 0 {
+            // The given vectors lie in the null space of M.
+            let block = driver.random_block(session, factorization)?;
+            factorization.initialize(session, block)?;
+        }
     }
     let ritz = driver.run(session, factorization, progress, journal)?;
     let cost = |columns: usize| (columns as f64 * operator.cost).ceil() as usize;
     driver.history.iter_mut().for_each(|check| check.operator_columns = cost(check.operator_columns));
     let parts = factorization.parts_mut();
     let Some(Ritz { values, left, right }) = ritz else {
-        return Ok(Growth::Hidden(cost(parts.operator_columns)));
+        return Ok(Growth::RoundingDominates(cost(parts.operator_columns)));
     };
     Ok(Growth::Bases(Projection {
         left: std::mem::take(&mut parts.left).into_panels(),
@@ -135,8 +141,11 @@ impl<'a> Driver<'a> {
     ) -> Result<Option<Ritz>, SvdError> {
         loop {
             if self.position(factorization).next == 0 {
-                // The basis is invariant: its triplets are exact, but others may be missing.
+                // F is empty: no residual is left to multiply, but triplets may be missing.
                 let ritz = factorization.ritz(session, None)?;
+                if self.rounding_dominates(&ritz, self.options.rank) {
+                    return Ok(None);
+                }
                 match self.check_completeness(session, factorization, ritz, self.options.rank, 0.0)? {
                     Outcome::Complete(ritz) => return Ok(Some(ritz)),
                     Outcome::Incomplete if self.position(factorization).next == 0 => {
@@ -165,19 +174,19 @@ impl<'a> Driver<'a> {
                     } else {
                         self.wanted(session, factorization, &ritz)?
                     };
-                    if self.is_hidden(&ritz, wanted) {
+                    if self.rounding_dominates(&ritz, wanted) {
                         return Ok(None);
                     }
                     let residual = self.worst_residual(factorization, &ritz, wanted);
                     worst = Some(residual).filter(|residual| residual.is_finite());
                     self.record(factorization, residual, at);
-                    match self.rule.verdict(at, wanted, residual) {
-                        Verdict::Continue => {}
-                        Verdict::Exhausted => {
+                    match self.rule.decide(at, wanted, residual) {
+                        Decision::Continue => {}
+                        Decision::Exhausted => {
                             self.tell(session, progress, worst);
                             return Ok(Some(ritz));
                         }
-                        Verdict::Converged => {
+                        Decision::Converged => {
                             self.tell(session, progress, worst);
                             match self.check_completeness(session, factorization, ritz, wanted, residual)? {
                                 Outcome::Complete(ritz) => return Ok(Some(ritz)),
@@ -196,7 +205,7 @@ impl<'a> Driver<'a> {
             }
             self.tell(session, progress, worst);
             if at.next == 0 {
-                let block = self.start_block(session, factorization)?;
+                let block = self.random_block(session, factorization)?;
                 factorization.initialize(session, block)?;
             }
         }
@@ -216,10 +225,11 @@ impl<'a> Driver<'a> {
     /// Whether rounding errors of MᵀM hide the last wanted triplet, so that both bases are needed. A vector
     /// v that is orthogonal to the dominant ones has rounding errors of up to [`PRODUCT_ROUNDING`]·σ₁ along
     /// them in M·v, and the square of that in MᵀM·v.
-    fn is_hidden(&self, ritz: &Ritz, wanted: usize) -> bool {
-        let (Some(first), Some(last)) = (ritz.values.first(), ritz.values.get(wanted - 1)) else { return false };
+    fn rounding_dominates(&self, ritz: &Ritz, wanted: usize) -> bool {
+        let first = ritz.values.first().copied().unwrap_or(0.0);
+        let last = wanted.checked_sub(1).and_then(|place| ritz.values.get(place)).copied().unwrap_or(0.0);
         let is_too_small = |tolerance: f64| PRODUCT_ROUNDING * first > tolerance.sqrt() * last;
-        self.prepared.fallback(Failure::Rounding).is_some() && self.options.tolerance.is_some_and(is_too_small)
+        self.options.tolerance.is_some_and(is_too_small) && self.prepared.fallback(Failure::Rounding).is_some()
     }
 
     fn position(&self, factorization: &dyn Factorization) -> Position {

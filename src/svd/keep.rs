@@ -27,7 +27,7 @@ pub enum Keep {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Kept {
     pub(super) count: usize,
-    /// Whether the rule was met, and not just all there are were kept.
+    /// Whether the rule was met; false if all triplets were kept because it was not.
     pub(super) is_met: bool,
     /// The share of the energy that they hold, if that is known.
     pub(super) energy: Option<f64>,

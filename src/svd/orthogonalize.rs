@@ -8,8 +8,9 @@
 //! repeated until Q meets an [`OrthogonalityTarget`]. Columns that depend on the others are dropped.
 //!
 //! Q loses orthogonality as Simon (1984, "The Lanczos algorithm with partial reorthogonalization",
-//! Math. Comp. 42) describes. The loss after a pass is at most `(ε + Σᵢ ωᵢ(yᵢᵀx)²/‖x‖²) / p`, where ωᵢ is
-//! the loss of column yᵢ and p the smallest pivot of R. The image of the newest block under a symmetric
+//! Math. Comp. 42) describes. The loss after a pass is estimated by `(ε + Σᵢ ωᵢ(yᵢᵀx)²/‖x‖²) / p`, where ωᵢ is
+//! the loss of column yᵢ, and p the smallest squared pivot of R where the pass subtracted and divided at
+//! once, else the root of what was left of a column times the smallest squared pivot. The image of the newest block under a symmetric
 //! operator is orthogonal to all but the last two blocks in exact arithmetic; the first pass skips the
 //! [distant](super::basis::OrthonormalBasis::distant) blocks. Where the bound then exceeds the target,
 //! ‖YᵀQ‖ is estimated with a random sketch ([`sketched_overlap`]): the bound is 50 to 180 times larger than
@@ -180,7 +181,7 @@ pub(super) fn block_qr(
             if !skipped.is_empty() && loss >= target.loss {
                 loss = sketched_overlap(session, panels, &qr.q)?;
             }
-            qr.loss = loss.clamp(target.rounding, target.loss);
+            qr.loss = loss.max(target.rounding);
             if pivot > 0.0 && loss < target.loss {
                 break;
             }

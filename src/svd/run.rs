@@ -201,7 +201,7 @@ pub(super) fn iterate_on(
         let tried = fallback.as_ref().unwrap_or(prepared);
         let (failure, wasted) = match &attempt {
             Attempt::Failed(failure, triplets) => (*failure, triplets.operator_columns),
-            Attempt::Hidden(columns) => (Failure::Rounding, *columns),
+            Attempt::RoundingDominates(columns) => (Failure::Rounding, *columns),
             Attempt::Certified(_) => (Failure::Residuals, 0),
         };
         let next = match attempt {
@@ -210,7 +210,9 @@ pub(super) fn iterate_on(
                 Some(next) => next,
                 None => return Ok(triplets),
             },
-            Attempt::Hidden(_) => tried.fallback(failure).expect("it was asked before the bases were given up"),
+            Attempt::RoundingDominates(_) => {
+                tried.fallback(failure).expect("it was asked before the bases were given up")
+            }
         };
         // No checkpoints: they are named after the work, and those of the first attempt have its name.
         attempt = iterate_once(session, &next, &watch.unkept())?;
@@ -225,14 +227,14 @@ enum Attempt {
     /// The measured residuals are larger than the tolerance, and a fallback may make them smaller.
     Failed(Failure, Triplets),
     /// There are no triplets: rounding errors hide them. This many columns were multiplied.
-    Hidden(usize),
+    RoundingDominates(usize),
 }
 
 impl Attempt {
     /// Counts the columns that an earlier attempt multiplied.
     fn add_columns(&mut self, wasted: usize) {
         match self {
-            Self::Hidden(columns) => *columns += wasted,
+            Self::RoundingDominates(columns) => *columns += wasted,
             Self::Certified(triplets) | Self::Failed(_, triplets) => {
                 triplets.operator_columns += wasted;
                 triplets.certificate.history.iter_mut().for_each(|check| check.operator_columns += wasted);
@@ -251,7 +253,7 @@ fn iterate_once(
         Method::Subspace => iterate(session, prepared, watch.progress(), &mut journal)?,
         _ => match grow(session, prepared, watch.progress(), &mut journal)? {
             Growth::Bases(projection) => projection,
-            Growth::Hidden(columns) => return Ok(Attempt::Hidden(columns)),
+            Growth::RoundingDominates(columns) => return Ok(Attempt::RoundingDominates(columns)),
         },
     };
     Ok(match certified(session, prepared, projection)? {

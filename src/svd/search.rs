@@ -36,19 +36,21 @@ impl Driver<'_> {
             self.completeness = Some(CompletenessCheck::EXHAUSTIVE);
             return Ok(Outcome::Complete(ritz));
         }
-        let values = ritz.values[..wanted.min(ritz.values.len())].to_vec();
+        let found = &ritz.values[..wanted.min(ritz.values.len())];
+        let values: Vec<f64> = found.iter().copied().take_while(|value| *value > 0.0).collect();
         let (Some(&first), Some(&last), None) = (values.first(), values.last(), &self.options.start) else {
             return Ok(Outcome::Complete(ritz));
         };
         let parts = factorization.parts();
-        // What rounding makes of the dominant value is not told from a missing one, in a search as in the run.
+        // A value below the rounding level of σ₁ cannot be told from rounding: the gap is widened accordingly.
         let rounding = rounding_level(first) / last;
         let gap = gap.max((1.0 + gap) * rounding - 1.0);
         let margin = margin(gap, worst_residual, first, last).max(rounding - 1.0);
         let effort = Effort { gap, margin, dimension: parts.residual.panel.total_rows(), width: WIDTH };
-        // A value of M above (1 + gap')·σ is one of N above (1 − error)·(1 + gap')·σ = (1 + gap)·σ.
+        // A value of M above (1 + gap')·σ is one of N above (1 − error)·(1 + gap')·σ, and the last value of N
+        // is at most (1 + error)·σ.
         let error = self.surrogate_error;
-        let gap_of_matrix = (gap + error) / (1.0 - error);
+        let gap_of_matrix = (1.0 + gap) * (1.0 + error) / (1.0 - error) - 1.0;
         let checked = |failure_probability| Some(CompletenessCheck { gap: gap_of_matrix, failure_probability });
         let near = count_near(&values, margin, worst_residual);
         let own = Effort { width: self.sizes.width.saturating_sub(near), ..effort };
@@ -84,7 +86,7 @@ impl Driver<'_> {
             return Ok(found);
         }
         // The columns multiplied so far do not count against the limit.
-        self.rule.limit += factorization.parts().operator_columns;
+        self.rule.limit = self.sizes.columns.saturating_add(factorization.parts().operator_columns);
         self.schedule = CheckSchedule::default();
         let random = self.draw(session, kind)?;
         let images = factorization.image_of(session, &random)?;

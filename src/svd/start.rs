@@ -1,5 +1,6 @@
 //! Start blocks, and the directions that a start block of approximate vectors is expanded by.
 
+use super::certificate::rounding_level;
 use super::driver::Driver;
 use super::factorization::{Factorization, Kind, Ritz, Selection};
 use super::options::SvdError;
@@ -10,18 +11,28 @@ use crate::kernel::small::{Eigen, symmetric_eigen};
 
 impl Driver<'_> {
     /// The first block of the short side: the given vectors and random columns beside them, or random
-    /// ones. Block Lanczos on MᵀM starts from images of random columns, which have no part in the null
-    /// space of M.
+    /// ones.
     pub(super) fn start_block(
         &mut self,
         session: &mut Session<'_>,
         factorization: &mut dyn Factorization,
     ) -> Result<Shard, SvdError> {
-        let given = self.options.start.clone().filter(|_| factorization.parts().quotient.order() == 0);
-        if let Some(start) = given {
-            let columns = start.columns().max(self.options.rank).min(self.operator.columns);
-            return Ok(session.panel_from(&start, columns, self.options.seed, stream::START_BLOCK)?);
+        match self.options.start.clone() {
+            None => self.random_block(session, factorization),
+            Some(start) => {
+                let columns = start.columns().max(self.options.rank).min(self.operator.columns);
+                Ok(session.panel_from(&start, columns, self.options.seed, stream::START_BLOCK)?)
+            }
         }
+    }
+
+    /// A random block of the short side. For block Lanczos on MᵀM it is made of images of random columns,
+    /// which have no part in the null space of M.
+    pub(super) fn random_block(
+        &mut self,
+        session: &mut Session<'_>,
+        factorization: &mut dyn Factorization,
+    ) -> Result<Shard, SvdError> {
         let kind = factorization.parts().quotient.kind();
         let random = self.draw(session, kind)?;
         match kind {
@@ -55,8 +66,10 @@ impl Driver<'_> {
         let norms = parts.residual_norms(ritz, count);
         // A triplet beyond the rank counts as long as its value may turn out to be one of the largest.
         let last = ritz.values.get(rank - 1).copied().unwrap_or(0.0);
-        let is_wanted = |place: usize| place < rank || ritz.values[place] * norms[place].hypot(1.0) > last;
-        let expanded: Vec<usize> = (0..count).filter(|&place| norms[place] > tolerance && is_wanted(place)).collect();
+        let is_wanted = |place: usize| place < rank || ritz.values[place] * (1.0 + norms[place]).sqrt() > last;
+        let level = rounding_level(ritz.values.first().copied().unwrap_or(0.0));
+        let is_expanded = |place: &usize| norms[*place] > tolerance && ritz.values[*place] > level && is_wanted(*place);
+        let expanded: Vec<usize> = (0..count).filter(is_expanded).collect();
         let products = parts.coupling.times(ritz, count);
         if products.len() != order * count || expanded.is_empty() {
             return Ok(None);

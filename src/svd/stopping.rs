@@ -41,7 +41,8 @@ impl Sizes {
         let first = options.start.as_ref().map_or(width, |start| start.columns().max(width));
         // U can span the range of M and directions that rounding adds.
         let basis = wanted.max(options.rank + LEAST_BLOCKS * first).min(2 * side + width);
-        let columns = 2 * block_columns.max(width).saturating_mul(options.iterations.saturating_add(1));
+        let steps = options.iterations.saturating_add(1);
+        let columns = block_columns.max(width).saturating_mul(steps).saturating_mul(2);
         Self { width, basis, columns }
     }
 
@@ -64,7 +65,7 @@ pub(super) struct Position {
     pub(super) dimension: usize,
     /// Columns multiplied by M or its transpose.
     pub(super) operator_columns: usize,
-    /// Columns of F, the next to be multiplied.
+    /// Columns of F that are multiplied next.
     pub(super) next: usize,
     /// Whether V spans the whole space, and nothing is left to multiply.
     pub(super) is_whole: bool,
@@ -72,7 +73,7 @@ pub(super) struct Position {
 
 /// What follows from a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Decision {
     Continue,
     /// The triplets are good enough.
     Converged,
@@ -105,7 +106,7 @@ impl StoppingRule {
         self.tolerance.is_some() || self.keep != Keep::All
     }
 
-    /// Whether no further step follows, whatever the residuals are.
+    /// Whether no further step follows, whatever the residuals are, unless a search finds a missing triplet.
     pub(super) fn is_final(&self, at: Position) -> bool {
         let is_deep = !self.needs_checks() && at.dimension >= self.enough(self.rank);
         at.is_whole || is_deep || at.operator_columns + 2 * at.next > self.limit
@@ -117,7 +118,7 @@ impl StoppingRule {
     }
 
     /// Whether `wanted` triplets with this worst residual are an answer.
-    pub(super) fn verdict(&self, at: Position, wanted: usize, residual: f64) -> Verdict {
+    pub(super) fn decide(&self, at: Position, wanted: usize, residual: f64) -> Decision {
         let is_deep = at.dimension >= self.enough(wanted);
         // An invariant subspace has no residuals, but may miss triplets.
         let is_conclusive = is_deep || at.next > 0 || self.is_final(at);
@@ -126,9 +127,9 @@ impl StoppingRule {
             None => is_deep,
         };
         match (converged || at.is_whole, self.is_final(at)) {
-            (true, _) => Verdict::Converged,
-            (false, true) => Verdict::Exhausted,
-            (false, false) => Verdict::Continue,
+            (true, _) => Decision::Converged,
+            (false, true) => Decision::Exhausted,
+            (false, false) => Decision::Continue,
         }
     }
 
@@ -147,7 +148,8 @@ impl StoppingRule {
     pub(super) fn enough(&self, wanted: usize) -> usize {
         let enough = match self.started {
             None => depth(wanted, self.sizes.width),
-            Some(columns) => wanted.min(columns),
+            Some(columns) if columns >= wanted => wanted,
+            Some(_) => depth(wanted, self.sizes.width),
         };
         enough.min(self.sizes.basis)
     }

@@ -109,7 +109,7 @@ fn of_right_basis(
     let kept = count_significant(session, &back, &right, &squares, &singular_values)?;
     drop(back);
     let last = history.last().map(|check| check.worst_residual);
-    let was_met = last.zip(prepared.growing_tolerance()).is_some_and(|(worst, tolerance)| worst <= tolerance);
+    let was_met = prepared.growing_tolerance().is_some_and(|tolerance| last.is_none_or(|worst| worst <= tolerance));
     let certificate = Certificate { history, completeness, ..Certificate::default() };
     let operator_columns = operator_columns + count + found;
     let triplets = Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy: None };

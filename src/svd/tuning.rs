@@ -19,7 +19,7 @@
 //! | [`BIDIAGONAL_LOSS_LIMITS`] | 5e-6 to 1e-4 | not measured | |
 //! | [`STRETCHED_LOSS`] | 500 tolerances beside columns of equal length | not measured | |
 //! | [`NORMAL_TOLERANCE`] | 1e-3, the smallest for MᵀM | smaller: rounding of σ₁² exceeds it | small graphs |
-//! | [`SKETCH_COLUMNS`] | 16 columns, of a random sketch | half: the margin would be 3 | by theory |
+//! | [`SKETCH_COLUMNS`] | 16 columns, of a random sketch | relative standard deviation 1/√(2·columns) | by theory |
 //! | [`SKETCH_MARGIN`] | 2: a length is less than half of the true one once in 1,000 | | by theory |
 //! | [`EXPECTED_RATIO`] | 0.55 of a residual is left after a step | one check more or less | small graphs |
 //! | [`SLOWEST_RATIO`] | 0.75, the most that is expected | one check more or less | small graphs |

@@ -41,12 +41,12 @@ pub(super) trait Factorization {
     fn parts_mut(&mut self) -> &mut Parts;
 
     /// Takes a block of the short side as the first, or as the next one where F is empty. Returns the
-    /// length of the longest column that the operator was seen to make of a column of unit length.
+    /// length of the longest column of the block, or of its image where it is multiplied here.
     fn initialize(&mut self, session: &mut Session<'_>, block: Shard) -> Result<f64, SvdError>;
 
     /// Multiplies F, which joins a basis, and leaves a new F. Where `selection` is given, it rotates
-    /// the columns of F, and only the first of them are multiplied; the others stay in F. Returns a
-    /// length as [`Factorization::initialize`] does.
+    /// the columns of F, and only the first of them are multiplied; the others stay in F. Returns the
+    /// length of the longest image under M of a column of unit length, or its geometric mean with σ₁.
     fn expand(&mut self, session: &mut Session<'_>, selection: Option<&Selection>) -> Result<f64, SvdError>;
 
     /// A block of the side that F belongs to, made of random columns of the other side.
@@ -137,7 +137,7 @@ pub(super) struct Parts {
     pub(super) right: OrthonormalBasis,
     /// T.
     pub(super) quotient: RayleighQuotient,
-    /// F, the columns to multiply next.
+    /// The columns of F that are multiplied next.
     pub(super) residual: Block,
     /// Columns of F that a selection left; their rows of C follow those of `residual`.
     pub(super) deferred: Option<Block>,

@@ -65,7 +65,7 @@ impl Normal {
             }
         }
         parts.coupling = Coupling::new(entries, columns);
-        let loss = parts.residual.loss;
+        let loss = parts.deferred.iter().map(|block| block.loss).fold(parts.residual.loss, f64::max);
         parts.residual = Block { panel: session.columns(&rotated, 0..*count)?, name: parts.name("residual"), loss };
         let deferred = session.columns(&rotated, *count..order)?;
         parts.deferred = Some(Block { panel: deferred, name: parts.name("deferred"), loss });
@@ -129,8 +129,10 @@ impl Factorization for Normal {
             Coupling::new(entries, after)
         };
         *coupling = new;
+        // Where nothing is new, what was deferred is next.
+        let next = if q.cols() == 0 { deferred.take() } else { None };
         let name = self.parts.name("residual");
-        self.parts.residual = Block { panel: q, name, loss };
+        self.parts.residual = next.unwrap_or(Block { panel: q, name, loss });
         Ok(longest.sqrt())
     }
 
