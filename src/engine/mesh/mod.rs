@@ -3,7 +3,7 @@
 //! Every process runs the same program on the same data, calls [`run`](super::run) in the same
 //! order, and gets the same results. Between any two processes there is a *control connection* for
 //! heartbeats, goodbyes and errors, and for each `run` a *data connection*, which is handed to
-//! timely. The process with the higher number calls the [`Listener`] of the other. Both prove that
+//! timely. The process with the higher number calls the listener of the other. Both prove that
 //! they know the secret (see `handshake`), and then compare their [`ClusterAgreement`]. With
 //! [`Tls`] all of that happens inside TLS.
 //!
