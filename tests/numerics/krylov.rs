@@ -353,7 +353,7 @@ fn disjoint(count: usize, mut others: impl FnMut(usize) -> Vec<usize>) -> Matrix
 }
 
 /// That of one random graph.
-fn random_graph(nodes: usize, degree: usize, seed: u64) -> Matrix {
+pub fn random_graph(nodes: usize, degree: usize, seed: u64) -> Matrix {
     let mut numbers = Numbers(seed);
     normalized(nodes, |_| (0..degree / 2).map(|_| numbers.below(nodes)).collect())
 }
