@@ -5,27 +5,27 @@
 //!
 //! | constant | value | if it is halved / doubled | where measured |
 //! |---|---|---|---|
-//! | [`BLOCK_WIDTH`] | 16 columns | 8: as many columns, a third slower; 32: 20 to 40 % more columns | small graphs |
+//! | [`BLOCK_WIDTH`] | 16 columns | not measured | |
 //! | [`NARROW_WIDTH`] | 8 columns, for ranks up to 8 | not measured | |
 //! | [`RANK_PER_COLUMN`] | 4 triplets for each column of a block | not measured | |
-//! | [`DEFAULT_DEPTH`] | 2·rank + 56 columns of a basis without a tolerance | residuals grow and shrink | small graphs |
-//! | [`BASIS_LIMIT`] | 4·rank + 48 columns of a basis | as many products with 128 to 240 columns at rank 32 | R-MAT 2^16 |
+//! | [`DEFAULT_DEPTH`] | 2·rank + 56 columns of a basis without a tolerance | not measured | |
+//! | [`BASIS_LIMIT`] | 4·rank + 48 columns of a basis | not measured | |
 //! | [`BASIS_LIMIT_SMALL`] | 64 more up to 32,768 rows | not measured | |
 //! | [`EXPECTED_RANK`] | 128, where a rule chooses the rank | not measured | |
-//! | [`FIRST_BLOCKS`] | 3 blocks that are always orthogonalised against | 1: triplets lost at 2^21; 6: no difference | R-MAT |
-//! | [`NORMAL_LOSS`] | 1/20 of the tolerance | bounds exceed the loss by 50 to 180 times, so no difference | hepth |
-//! | [`NORMAL_LOSS_LIMITS`] | 1e-6 to 2e-3 | first blocks to 1e-5: residuals at 2^21 are ten times the estimates | R-MAT |
+//! | [`FIRST_BLOCKS`] | 3 blocks that are always orthogonalised against | not measured | |
+//! | [`NORMAL_LOSS`] | 1/20 of the tolerance | not measured | |
+//! | [`NORMAL_LOSS_LIMITS`] | 1e-6 to 2e-3 | not measured | |
 //! | [`BIDIAGONAL_LOSS`] | 1/300 of the tolerance | not measured | |
 //! | [`BIDIAGONAL_LOSS_LIMITS`] | 5e-6 to 1e-4 | not measured | |
 //! | [`STRETCHED_LOSS`] | 500 tolerances beside columns of equal length | not measured | |
-//! | [`NORMAL_TOLERANCE`] | 1e-3, the smallest for MᵀM | smaller: rounding of σ₁² exceeds it | small graphs |
+//! | [`NORMAL_TOLERANCE`] | 1e-3, the smallest for MᵀM | not measured | |
 //! | [`SKETCH_COLUMNS`] | 16 columns, of a random sketch | relative standard deviation 1/√(2·columns) | by theory |
 //! | [`SKETCH_MARGIN`] | 2: a length is less than half of the true one once in 1,000 | | by theory |
-//! | [`EXPECTED_RATIO`] | 0.55 of a residual is left after a step | one check more or less | small graphs |
-//! | [`SLOWEST_RATIO`] | 0.75, the most that is expected | one check more or less | small graphs |
-//! | [`CHECK_COST`] | 20 flops of a check for one of a step | one check more or less | small graphs |
-//! | [`PARTS`] | 2 parts of the eigenvectors of T | 4: no faster, each worker reduces T itself | ogbl-ddi |
-//! | [`SURROGATE_ALLOWANCE`] | 2 surrogate errors, at most 1/12 of the tolerance | restarts in one of 160 runs | small graphs |
+//! | [`EXPECTED_RATIO`] | 0.55 of a residual is left after a step | not measured | |
+//! | [`SLOWEST_RATIO`] | 0.75, the most that is expected | not measured | |
+//! | [`CHECK_COST`] | 20 flops of a check for one of a step | not measured | |
+//! | [`PARTS`] | 2 parts of the eigenvectors of T | not measured | |
+//! | [`SURROGATE_ALLOWANCE`] | 2 surrogate errors, at most 1/12 of the tolerance | not measured | |
 //! | [`DEFERRED_RESIDUAL`] | 0.5 of the tolerance may stay in directions that a warm start defers | not measured | |
 //!
 //! The others follow from the arithmetic and are explained where they stand.
