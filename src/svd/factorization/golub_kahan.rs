@@ -109,15 +109,7 @@ impl Factorization for GolubKahan {
     }
 
     fn append(&mut self, session: &mut Session<'_>, block: Shard) -> Result<(), SvdError> {
-        let (target, most) = (self.target(), self.free_columns());
-        let Parts { left, residual, .. } = &self.parts;
-        let most = most.saturating_sub(residual.panel.cols());
-        let against = Against::panels(left.panels(), target.loss).and(&residual.panel, target.loss);
-        let BlockQr { q, loss, .. } = block_qr(session, &against, block, most, target)?;
-        let parts = &mut self.parts;
-        let panel = session.hstack(&[&parts.residual.panel, &q])?;
-        parts.coupling = std::mem::take(&mut parts.coupling).with_rows(q.cols());
-        parts.residual = Block { panel, name: parts.name("left"), loss: parts.residual.loss.max(loss) };
-        Ok(())
+        let most = self.free_columns().saturating_sub(self.parts.residual.panel.cols());
+        self.parts.append(session, block, most, self.target())
     }
 }

@@ -20,6 +20,7 @@ pub(super) use rayleigh::{RayleighQuotient, Ritz};
 use super::basis::{BasisNumbers, Block, BlockNumbers, OrthonormalBasis};
 use super::operator::Operator;
 use super::options::SvdError;
+use super::orthogonalize::{Against, BlockQr, OrthogonalityTarget, block_qr};
 use crate::engine::{Session, Shard};
 
 /// Which factorisation.
@@ -163,6 +164,23 @@ impl Parts {
             operator_columns: 0,
             named: 0,
         })
+    }
+
+    /// Adds at most `most` columns to F, made orthogonal to it and to the basis that it extends.
+    fn append(
+        &mut self,
+        session: &mut Session<'_>,
+        block: Shard,
+        most: usize,
+        target: OrthogonalityTarget,
+    ) -> Result<(), SvdError> {
+        let basis = if self.quotient.kind() == Kind::Normal { &self.right } else { &self.left };
+        let against = Against::panels(basis.panels(), target.loss).and(&self.residual.panel, target.loss);
+        let BlockQr { q, loss, .. } = block_qr(session, &against, block, most, target)?;
+        let panel = session.hstack(&[&self.residual.panel, &q])?;
+        self.coupling = std::mem::take(&mut self.coupling).with_rows(q.cols());
+        self.residual = Block { panel, name: self.name("residual"), loss: self.residual.loss.max(loss) };
+        Ok(())
     }
 
     /// A name that no other block has.

@@ -147,13 +147,6 @@ impl Factorization for Normal {
 
     fn append(&mut self, session: &mut Session<'_>, block: Shard) -> Result<(), SvdError> {
         let (target, most) = (self.next_target(), self.free_columns());
-        let Parts { right, residual, .. } = &self.parts;
-        let against = Against::panels(right.panels(), target.loss).and(&residual.panel, target.loss);
-        let BlockQr { q, loss, .. } = block_qr(session, &against, block, most, target)?;
-        let parts = &mut self.parts;
-        let panel = session.hstack(&[&parts.residual.panel, &q])?;
-        parts.coupling = std::mem::take(&mut parts.coupling).with_rows(q.cols());
-        parts.residual = Block { panel, name: parts.name("residual"), loss: parts.residual.loss.max(loss) };
-        Ok(())
+        self.parts.append(session, block, most, target)
     }
 }
