@@ -1,9 +1,9 @@
-use std::error::Error as _;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::cluster::ClusterError;
 use super::follow::FollowError;
+use super::hint::worded;
 use crate::config::ConfigError;
 use crate::dataset::LoadError;
 use crate::dataset::catalog::CatalogError;
@@ -27,7 +27,6 @@ use crate::report::output::OutputError;
 pub(super) use crate::report::progress::note;
 use crate::report::progress::{has_colours, take_down};
 use crate::report::saved::{SavedError, UnknownNode};
-use crate::report::shown::ShownError;
 use crate::serve::ServeError;
 use crate::svd::SvdError;
 
@@ -80,10 +79,7 @@ pub enum Error {
     /// A store cannot be written.
     #[error(transparent)]
     Store(#[from] WriteError),
-    /// A run cannot be shown.
-    #[error(transparent)]
-    Shown(Box<ShownError>),
-    /// There is no model to apply.
+    /// The results of a run cannot be used.
     #[error(transparent)]
     Saved(Box<SavedError>),
     /// A node that is asked for is not there.
@@ -327,7 +323,6 @@ impl Error {
             Self::Fetch { source, .. } if source.is_bad_data() => Self::DATA,
             Self::Fetch { .. } => Self::FAILED,
             Self::MissingSize { .. } => Self::USAGE,
-            Self::Shown(_) => Self::DATA,
             Self::Saved(_) | Self::OtherGraph { .. } => Self::DATA,
             Self::OwnEmbedding { .. } | Self::UnknownClass { .. } => Self::DATA,
             Self::UnknownNode { place: None, .. } | Self::Export(ExportError::Sides(_)) => Self::USAGE,
@@ -350,16 +345,15 @@ impl Error {
     }
 }
 
-/// An error and its causes, for a process that has one line for it.
+/// The messages of an error and of its causes, the error first.
+fn messages(error: &Error) -> impl Iterator<Item = String> {
+    let first: &(dyn std::error::Error + 'static) = error;
+    std::iter::successors(Some(first), |&error| error.source()).map(worded)
+}
+
+/// An error and its causes as one line, which the other processes print.
 pub(super) fn in_one_line(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
+    messages(error).collect::<Vec<_>>().join(": ")
 }
 
 /// Tells a person what went wrong between processes.
@@ -381,10 +375,8 @@ pub fn print(error: &Error) {
     take_down();
     let mut stderr = io::stderr().lock();
     let kind = if matches!(error, Error::Interrupted { .. }) { "" } else { kind() };
-    let _ = writeln!(stderr, "{kind}{error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let _ = writeln!(stderr, "  because: {error}");
-        cause = error.source();
+    for (level, message) in messages(error).enumerate() {
+        let before = if level == 0 { kind } else { "  because: " };
+        let _ = writeln!(stderr, "{before}{message}");
     }
 }

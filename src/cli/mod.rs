@@ -12,6 +12,7 @@ mod doctor;
 mod error;
 mod explain;
 mod follow;
+mod hint;
 #[cfg(unix)]
 mod launch;
 mod memory;

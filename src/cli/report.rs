@@ -41,8 +41,7 @@ impl Report {
         };
         // Before the figures are read, so that a run cannot replace them until the page is written.
         let _folder = Folder::hold(folder_of(&place))?;
-        let load = |folder: &PathBuf| Shown::load(folder).map_err(|source| Error::Shown(Box::new(source)));
-        let mut runs = self.folders.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let mut runs = self.folders.iter().map(|folder| Shown::load(folder)).collect::<Result<Vec<_>, _>>()?;
         let page = match &runs[..] {
             [run] => html::report(run),
             _ => {

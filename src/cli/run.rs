@@ -1,14 +1,16 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::cluster::in_company;
 use super::error::note;
+use super::hint::worded_notice;
 use super::{Error, Format, Request, report, signals};
 use crate::engine::checkpoint::Interrupt;
 use crate::experiment::metrics::{Metrics, Stage};
-use crate::experiment::{Found, Settings};
+use crate::experiment::{Event, Found, Observer, Settings};
 use crate::report::output::{Folder, ResultFile, Results};
-use crate::report::progress::Teller;
+use crate::report::progress::{Teller, Voice};
 use crate::report::saved::prediction_files;
 use crate::report::table::Table;
 use crate::report::trace::{Timeline, listen};
@@ -36,7 +38,7 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     let outcome = request.experiment.run_with(&Settings {
         cluster: request.cluster,
         data: request.data.clone(),
-        observer: Teller::shared(request.voice),
+        observer: observer(request.voice),
         checkpoints: Some(request.checkpoints(interrupt)),
         details: request.report,
     })?;
@@ -55,6 +57,15 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     folder.write(results, &|needed| outcome.make_room(needed))?;
     outcome.remove_checkpoints();
     show(&outcome.metrics, request.format, &folder)
+}
+
+/// Shows the events of a run. A notice of a checkpoint names the option that belongs to it.
+fn observer(voice: Voice) -> Arc<dyn Observer> {
+    let progress = Teller::shared(voice);
+    Arc::new(move |event: Event<'_>| match event {
+        Event::Checkpoint(notice) => note(&format!("note: {}", worded_notice(&notice))),
+        event => progress.observe(event),
+    })
 }
 
 /// Prints the figures, and on stderr what falls short of what was asked for.

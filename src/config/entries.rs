@@ -49,7 +49,8 @@ impl Entries {
 
     /// Overrides one entry by `key=value`. A value that is not TOML is taken as a string, so that words need no quotes.
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
-        let malformed = || ConfigError::Assignment { text: assignment.to_owned() };
+        let written = || Place::Assignment { text: assignment.to_owned() };
+        let malformed = || ConfigError::Assignment { place: written() };
         let (path, text) = assignment.split_once('=').ok_or_else(malformed)?;
         let (path, text) = (path.trim(), text.trim());
         if path.split('.').any(str::is_empty) {
@@ -58,7 +59,7 @@ impl Entries {
         let mut found = Vec::new();
         let place = match path == keys::MATRIX.path {
             true => Place::Matrix,
-            false => Place::Set { assignment: assignment.to_owned() },
+            false => written(),
         };
         match DeValue::parse(text) {
             // A matrix may look like a TOML list, or like a number; only quotes are those of TOML.

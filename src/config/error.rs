@@ -15,18 +15,18 @@ pub enum Place {
         /// The line, from 1.
         line: usize,
     },
-    /// A `--set` on the command line.
-    Set {
-        /// What followed `--set`.
-        assignment: String,
+    /// An assignment that overrides the file.
+    Assignment {
+        /// The assignment, `key=value`.
+        text: String,
     },
-    /// A `--matrix` on the command line, or a `--set` of it.
+    /// An assignment to `matrix`, whose text is shown in the error itself.
     Matrix,
 }
 
 impl Place {
-    /// Whether it is the command line.
-    pub fn is_typed(&self) -> bool {
+    /// Whether it overrides the file.
+    pub fn is_override(&self) -> bool {
         !matches!(self, Self::File { .. })
     }
 }
@@ -35,8 +35,8 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { name, line } => write!(f, "{name}:{line}"),
-            Self::Set { assignment } => write!(f, "--set {assignment}"),
-            Self::Matrix => f.write_str("--matrix"),
+            Self::Assignment { text } => f.write_str(text),
+            Self::Matrix => f.write_str("matrix"),
         }
     }
 }
@@ -89,11 +89,11 @@ pub enum ConfigError {
         /// What the parser said.
         message: String,
     },
-    /// A `--set` without a key or without a value.
-    #[error("--set {text}: expected key=value, such as --set embedding.rank=64")]
+    /// An assignment without a key or without a value.
+    #[error("{place}: expected key=value, such as embedding.rank=64")]
     Assignment {
-        /// What followed `--set`.
-        text: String,
+        /// The assignment.
+        place: Place,
     },
     /// A key that means nothing.
     #[error("{place}: unknown key `{key}`: {hint}")]
@@ -153,4 +153,18 @@ pub enum ConfigError {
         /// What is accepted.
         expected: &'static str,
     },
+}
+
+impl ConfigError {
+    /// Where the entry stands that is wrong, if it is a single one.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Syntax { place, .. }
+            | Self::Assignment { place }
+            | Self::UnknownKey { place, .. }
+            | Self::Value { place, .. }
+            | Self::Matrix { place, .. } => Some(place),
+            _ => None,
+        }
+    }
 }

@@ -1,9 +1,9 @@
-//! What a person writes: an experiment as TOML, and `--set` on top of it.
+//! An experiment as TOML, with assignments `key=value` that override it.
 //!
-//! A config is read once into a validated [`Experiment`]; nothing after that meets a raw value. Each key is declared once, as
-//! a [`Key`] with what it accepts and its default, and the same declaration answers for reading, for error messages and for
-//! the help of the command line. Every error names the key, the place (file and line, or the `--set` itself) and what would
-//! have been accepted.
+//! A config is read once into a validated [`Experiment`]; nothing after that meets a raw value.
+//! Each key is declared once, as a [`Key`] with what it accepts and its default. Error messages, the
+//! help of the command line and `docs/config.md` are written from that declaration. Every error
+//! names the key, the place (the line of the file, or the assignment) and what is accepted.
 
 mod defaults;
 mod entries;

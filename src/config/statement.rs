@@ -31,8 +31,8 @@ pub(super) fn statement(
         return Ok(None);
     };
     let matrix = keys::MATRIX.path;
-    // What is typed wins over what a file says; beside each other, one of them would be ignored.
-    let contradicts = |other: &Place| !place.is_typed() || other.is_typed();
+    // An override wins over the file. Of two entries of the same rank one would be ignored.
+    let contradicts = |other: &Place| !place.is_override() || other.is_override();
     if let Some(other) = keys::OF_THE_MODEL.iter().find(|key| entries.place(key).is_some_and(contradicts)) {
         return Err(ConfigError::Contradiction { config: file.to_owned(), keys: [matrix, other.path] });
     }

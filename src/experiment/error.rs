@@ -40,7 +40,7 @@ pub enum RunError {
         error: TextError,
     },
     /// A matrix of one's own cannot be decomposed.
-    #[error("cannot decompose the matrix of {place} ({shape})")]
+    #[error("{place}: cannot decompose this matrix of {shape}")]
     Decompose {
         /// Where the text stands.
         place: Place,
@@ -202,6 +202,14 @@ impl From<TileError> for RunError {
 }
 
 impl RunError {
+    /// Where the text stands that states a matrix, if the error is about one.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Statement { place, .. } | Self::Decompose { place, .. } | Self::NoPairs { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
     /// The same, with the user's name for the node that the error is about; `order` says which row a
     /// node has, where not its own.
     pub(super) fn with_node_name(mut self, ids: &Ids, order: Option<&Order>) -> Self {

@@ -52,7 +52,7 @@ pub const IDS: &str = "ids.txt";
 #[non_exhaustive]
 pub enum OutputError {
     /// The folder cannot be made or takes no files.
-    #[error("cannot write into the folder {}: choose another one with --out", path.display())]
+    #[error("cannot write into the folder {}: choose another one", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum OutputError {
     },
     /// Another run writes there.
     #[error(
-        "another run{} writes into the folder {}: wait for its end, or choose another folder with --out",
+        "another run{} writes into the folder {}: wait for its end, or choose another folder",
         process.map(|process| format!(", process {process},")).unwrap_or_default(),
         path.display()
     )]
@@ -72,13 +72,13 @@ pub enum OutputError {
         process: Option<u32>,
     },
     /// A folder has the name of a result.
-    #[error("{} is a folder, and a result must have that name: choose another place with --out", path.display())]
+    #[error("{} is a folder, and a result must have that name: choose another place", path.display())]
     Occupied {
         /// The folder in the way.
         path: PathBuf,
     },
     /// What is there already is no file.
-    #[error("{} is there and is no file, so it is not replaced: choose another place with --out", path.display())]
+    #[error("{} is there and is no file, so it is not replaced: choose another place", path.display())]
     NoFile {
         /// What is in the way.
         path: PathBuf,

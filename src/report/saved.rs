@@ -5,6 +5,7 @@ mod opened;
 
 pub use opened::{Classes, Opened, Summary, UnknownNode};
 
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -12,15 +13,16 @@ use std::sync::Arc;
 
 use npyz::NpyFile;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::output::{LEFT, METRICS, RIGHT, ResultFile};
 use super::table::quoted;
 use crate::config::{MOST_PASSES, MOST_STEPS};
-use crate::dataset::{Ids, RepeatedId};
+use crate::dataset::Ids;
 use crate::experiment::{Recipe, TrainedClassifier, VERSION, Weights};
 use crate::finetune::network::{Network, NetworkShape};
 use crate::kernel::elementwise::{first_non_finite, largest};
-use crate::matrix::{Dense, MatrixError};
+use crate::matrix::Dense;
 use crate::model::classifier::Design;
 use crate::model::features::Reduction;
 use crate::model::vectors::UnlikeSides;
@@ -43,82 +45,75 @@ pub const PROBABILITIES: &str = "probabilities.npy";
 pub(super) const FILES: &[&str] = &[MODEL, WEIGHTS, NETWORK, MEAN, DIRECTIONS, PREDICTIONS, PROBABILITIES];
 
 /// More than any `metrics.json`, `model.json` or `report.json` takes.
-pub(super) const MOST_JSON_BYTES: u64 = 64 << 20;
+const MOST_JSON_BYTES: u64 = 64 << 20;
 
-/// Why a model cannot be read.
+/// Why results cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SavedError {
     /// The folder holds no model.
-    #[error("{} holds no model: it has no {MODEL}; give the --out folder of a run with [classifier]", path.display())]
+    #[error("{} holds no model: it has no {MODEL}; give the folder of a run with [classifier]", path.display())]
     NoModel {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder is not that of a run that came to its end.
+    #[error("{} holds no finished run: it has no {METRICS} with arrays beside it; give the folder of one", path.display())]
+    NoResults {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A file cannot be read.
-    #[error("cannot read {}: train the model again", path.display())]
+    #[error("cannot read {}: run the experiment again", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// `model.json` is damaged.
-    #[error("{} is damaged: train the model again", path.display())]
-    Recipe {
+    /// A file is damaged.
+    #[error("{} is damaged: run the experiment again", path.display())]
+    Damaged {
         /// The file.
         path: PathBuf,
         /// Where and how.
-        source: serde_json::Error,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// It was written by another version.
-    #[error("{} has version {found}, and this program understands {VERSION}: train the model again", path.display())]
+    #[error(
+        "{} has version {found}, and this program understands {expected}: run the experiment again", path.display()
+    )]
     Version {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
+        /// The version that is understood.
+        expected: u32,
     },
-    /// `model.json` says what cannot be.
-    #[error("{} says {what}: train the model again", path.display())]
-    Impossible {
+    /// The content of a file contradicts itself or another file.
+    #[error("{} {what}: run the experiment again", path.display())]
+    Contradiction {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// What it holds, and what would be right.
         what: String,
     },
-    /// An array has another shape than the recipe says.
-    #[error("{} holds {found}, and {expected} was expected: train the model again", path.display())]
-    Shape {
-        /// The file.
-        path: PathBuf,
-        /// What it holds.
-        found: String,
-        /// What the recipe needs.
-        expected: String,
-    },
-    /// The folder is not that of a run that came to its end.
-    #[error("{} holds no results: it has no metrics.json with arrays beside it; give the --out folder of a run that came to its end", path.display())]
-    NoResults {
-        /// The folder.
-        path: PathBuf,
-    },
     /// There is a classifier, and no vectors.
-    #[error("{} holds a classifier and no vectors: give the --out folder of an embedding, or train with features.embedding = true", path.display())]
+    #[error(
+        "{} holds a classifier and no vectors: give the folder of an embedding, or train with features.embedding = true",
+        path.display()
+    )]
     NoVectors {
         /// The folder.
         path: PathBuf,
     },
-    /// The ids are damaged.
-    #[error("{} is damaged: run the experiment again", path.display())]
-    Ids {
-        /// The file.
-        path: PathBuf,
-        /// How.
-        source: RepeatedId,
-    },
-    /// Rows and columns of a matrix of one's own are not the nodes.
-    #[error("{} holds vectors of a matrix of {rows} × {columns}, which scores no pairs of nodes: use cosines, or a matrix of all nodes by all nodes", path.display())]
+    /// Rows and columns of a stated matrix are not the nodes.
+    #[error(
+        "{} holds vectors of a matrix of {rows} × {columns}, which scores no pairs of nodes: use cosines, or a matrix of all \
+         nodes by all nodes",
+        path.display()
+    )]
     NoLinks {
         /// The folder.
         path: PathBuf,
@@ -127,8 +122,11 @@ pub enum SavedError {
         /// Columns of the matrix.
         columns: usize,
     },
-    /// The results are of a version that did not say whether edges have a direction.
-    #[error("{} does not say whether edges have a direction, which scores depend on: run the experiment again", path.display())]
+    /// Scores depend on whether edges have a direction, and the results do not say.
+    #[error(
+        "{} does not say whether edges have a direction, which scores depend on: run the experiment again",
+        path.display()
+    )]
     NoDirection {
         /// The file.
         path: PathBuf,
@@ -141,14 +139,23 @@ pub enum SavedError {
         /// Why.
         source: UnlikeSides,
     },
-    /// An array is damaged.
-    #[error("{} is damaged: train the model again", path.display())]
-    Array {
-        /// The file.
-        path: PathBuf,
-        /// How.
-        source: Box<MatrixError>,
-    },
+}
+
+impl SavedError {
+    /// A file that the system does not let be read.
+    pub(super) fn unreadable(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Unreadable { path: path.to_owned(), source }
+    }
+
+    /// A file whose content makes no sense.
+    pub(super) fn damaged<E: Error + Send + Sync + 'static>(path: &Path) -> impl Fn(E) -> Self {
+        move |source| Self::Damaged { path: path.to_owned(), source: Box::new(source) }
+    }
+
+    /// A file that contradicts itself or another one.
+    pub(super) fn contradiction(path: &Path, what: String) -> Self {
+        Self::Contradiction { path: path.to_owned(), what }
+    }
 }
 
 impl Recipe {
@@ -158,20 +165,9 @@ impl Recipe {
         if !path.is_file() {
             return Err(SavedError::NoModel { path: folder.to_owned() });
         }
-        let unreadable = |source| SavedError::Unreadable { path: path.clone(), source };
-        let text = read_text(&path, MOST_JSON_BYTES).map_err(unreadable)?;
-        let damaged = |source| SavedError::Recipe { path: path.clone(), source };
-        #[derive(Deserialize)]
-        struct Versioned {
-            version: u32,
-        }
-        let Versioned { version: found } = serde_json::from_str(&text).map_err(damaged)?;
-        if found != VERSION {
-            return Err(SavedError::Version { path, found });
-        }
-        let recipe: Recipe = serde_json::from_str(&text).map_err(damaged)?;
+        let recipe: Recipe = read_version(&path, VERSION)?;
         match recipe.impossible() {
-            Some(what) => Err(SavedError::Impossible { path, what }),
+            Some(what) => Err(SavedError::contradiction(&path, format!("says {what}"))),
             None => Ok(recipe),
         }
     }
@@ -300,22 +296,50 @@ fn array_file<'a>(name: &'static str, dense: &'a Dense) -> ResultFile<'a> {
 
 fn open(path: &Path) -> Result<NpyFile<BufReader<File>>, SavedError> {
     let opened = File::open(path).and_then(|file| NpyFile::new(BufReader::new(file)));
-    opened.map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })
+    opened.map_err(SavedError::unreadable(path))
 }
 
 /// Reads a text of a bounded length: a damaged file can have any.
-pub(super) fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(most.saturating_add(1)).read_to_string(&mut text)?;
-    if text.len() as u64 > most {
-        return Err(io::Error::other(format!("it has more than {most} bytes")));
-    }
-    Ok(text)
+fn read_text(path: &Path, most: u64) -> Result<String, SavedError> {
+    let read = || {
+        let mut text = String::new();
+        File::open(path)?.take(most.saturating_add(1)).read_to_string(&mut text)?;
+        match text.len() as u64 > most {
+            true => Err(io::Error::other(format!("it has more than {most} bytes"))),
+            false => Ok(text),
+        }
+    };
+    read().map_err(SavedError::unreadable(path))
 }
 
-/// More than the ids of any real result take.
-pub(super) fn most_id_bytes(rows: usize) -> u64 {
-    (1 << 20) + (rows as u64).saturating_mul(1 << 16)
+/// Reads the ids of so many rows, one a line. The bound is more than the ids of any real result
+/// take.
+pub(super) fn read_ids(path: &Path, rows: usize) -> Result<String, SavedError> {
+    read_text(path, (1 << 20) + (rows as u64).saturating_mul(1 << 16))
+}
+
+/// Reads `metrics.json` or another file of JSON.
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, SavedError> {
+    serde_json::from_str(&read_text(path, MOST_JSON_BYTES)?).map_err(SavedError::damaged(path))
+}
+
+/// Reads a file of JSON that says which version wrote it.
+pub(super) fn read_version<T: DeserializeOwned>(path: &Path, expected: u32) -> Result<T, SavedError> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    match read_json(path)? {
+        Versioned { version: found } if found != expected => {
+            Err(SavedError::Version { path: path.to_owned(), found, expected })
+        }
+        _ => read_json(path),
+    }
+}
+
+/// Reads an array of one dimension.
+pub(super) fn read_vector<T: npyz::Deserialize>(path: &Path) -> Result<Vec<T>, SavedError> {
+    open(path)?.into_vec().map_err(SavedError::unreadable(path))
 }
 
 pub(super) fn read_array(path: &Path, rows: Option<usize>, columns: Option<usize>) -> Result<Dense, SavedError> {
@@ -326,26 +350,23 @@ pub(super) fn read_array(path: &Path, rows: Option<usize>, columns: Option<usize
     if !fits(height, rows) || !fits(width, columns) || file.order() != npyz::Order::C {
         return Err(wrong_shape(path, &found, rows, columns));
     }
-    let values = file.into_vec().map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })?;
+    let values = file.into_vec().map_err(SavedError::unreadable(path))?;
     if let Some(entry) = first_non_finite(&values) {
-        let (found, expected) = (format!("{} as number {entry}", values[entry]), "finite numbers".to_owned());
-        return Err(SavedError::Shape { path: path.to_owned(), found, expected });
+        let what = format!("holds {} as number {entry}, and finite numbers were expected", values[entry]);
+        return Err(SavedError::contradiction(path, what));
     }
-    Dense::new(height as usize, width as usize, values)
-        .map_err(|source| SavedError::Array { path: path.to_owned(), source: Box::new(source) })
+    Dense::new(height as usize, width as usize, values).map_err(SavedError::damaged(path))
 }
 
 fn wrong_shape(path: &Path, found: &[u64], rows: Option<usize>, columns: Option<usize>) -> SavedError {
     let side = |side: Option<usize>| side.map_or("any".to_owned(), |side| side.to_string());
-    let expected = format!("a shape of {} × {}", side(rows), side(columns));
-    SavedError::Shape { path: path.to_owned(), found: format!("a shape of {found:?}"), expected }
+    let what = format!("has a shape of {found:?}, and {} × {} was expected", side(rows), side(columns));
+    SavedError::contradiction(path, what)
 }
 
 fn read_network(path: &Path, shape: NetworkShape) -> Result<Network, SavedError> {
-    let file = open(path)?;
-    let parameters: Vec<f64> =
-        file.into_vec().map_err(|source| SavedError::Unreadable { path: path.to_owned(), source })?;
-    let found = format!("{} parameters", parameters.len());
-    let expected = "as many finite ones as its network has".to_owned();
-    Network::from_parameters(shape, parameters).ok_or(SavedError::Shape { path: path.to_owned(), found, expected })
+    let parameters: Vec<f64> = read_vector(path)?;
+    let what =
+        format!("holds {} parameters, and as many finite ones as its network has were expected", parameters.len());
+    Network::from_parameters(shape, parameters).ok_or_else(|| SavedError::contradiction(path, what))
 }

@@ -44,7 +44,7 @@ impl Default for Limits {
 #[non_exhaustive]
 pub enum ServeError {
     /// There is no such address.
-    #[error("--address {address}: expected an address and a port, such as 127.0.0.1:8080")]
+    #[error("{address}: expected an address and a port, such as 127.0.0.1:8080")]
     Address {
         /// What was given.
         address: String,
@@ -52,7 +52,7 @@ pub enum ServeError {
         source: io::Error,
     },
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: choose another one with --address, or port 0 for any that is free")]
+    #[error("cannot listen on {address}: choose another address, or port 0 for any that is free")]
     Listen {
         /// The address.
         address: SocketAddr,

@@ -313,7 +313,7 @@ fn a_model_on_data_that_it_was_not_made_for() {
     fs::write(own.file("out/model.json"), recipe.replace("\"layers\": 2", "\"layers\": 9223372036854775807")).unwrap();
     assert_refused(&predict(own.path(), &[]), 3, &["model.json", "layers"]);
     fs::write(own.file("out/model.json"), "{").unwrap();
-    assert_refused(&predict(own.path(), &[]), 3, &["model.json", "train the model again"]);
+    assert_refused(&predict(own.path(), &[]), 3, &["model.json", "run the experiment again"]);
 }
 
 /// Numbers that are none must not become probabilities.

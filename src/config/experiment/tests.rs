@@ -196,15 +196,15 @@ fn set_overrides_entries() {
 }
 
 #[test]
-fn set_is_refused_in_the_words_of_a_file() {
+fn an_override_is_refused_in_the_words_of_a_file() {
     for (assignment, message) in [
-        ("embedding.windw=5", "--set embedding.windw=5: unknown key `embedding.windw`: did you mean `window`?"),
+        ("embedding.windw=5", "embedding.windw=5: unknown key `embedding.windw`: did you mean `window`?"),
         ("embeding.window=5", "unknown key `embeding.window`: did you mean `embedding.window`?"),
-        ("embedding.rank=many", "--set embedding.rank=many: `embedding.rank` is \"many\": expected a whole number"),
-        ("embedding.rank=", "--set embedding.rank=: `embedding.rank` is \"\": expected a whole number"),
-        ("embedding.rank", "--set embedding.rank: expected key=value"),
-        ("=5", "--set =5: expected key=value"),
-        ("embedding..rank=5", "--set embedding..rank=5: expected key=value"),
+        ("embedding.rank=many", "embedding.rank=many: `embedding.rank` is \"many\": expected a whole number"),
+        ("embedding.rank=", "embedding.rank=: `embedding.rank` is \"\": expected a whole number"),
+        ("embedding.rank", "embedding.rank: expected key=value"),
+        ("=5", "=5: expected key=value"),
+        ("embedding..rank=5", "embedding..rank=5: expected key=value"),
         ("embedding=5", "`embedding` is 5: expected a table of settings"),
     ] {
         let error = set(assignment).expect_err(assignment).to_string();

@@ -1,13 +1,12 @@
 //! A folder of results, opened to be used.
 
 use std::borrow::Cow;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{MODEL, MOST_JSON_BYTES, PROBABILITIES, SavedError, most_id_bytes, of_one_run, read_array, read_text};
+use super::{MODEL, PROBABILITIES, SavedError, of_one_run, read_array, read_ids, read_json};
 use crate::dataset::Ids;
 use crate::experiment::Recipe;
 use crate::matrix::Dense;
@@ -83,7 +82,7 @@ impl UnknownNode {
 }
 
 impl Opened {
-    /// Opens the `--out` folder of a run that came to its end.
+    /// Opens the folder of a run that came to its end.
     pub fn open(folder: &Path) -> Result<Self, SavedError> {
         of_one_run(folder, || Self::open_once(folder))
     }
@@ -93,9 +92,7 @@ impl Opened {
         if !metrics.is_file() {
             return Err(SavedError::NoResults { path: folder.to_owned() });
         }
-        let text = read_text(&metrics, MOST_JSON_BYTES).map_err(unreadable(&metrics))?;
-        let damaged = |source| SavedError::Recipe { path: metrics.clone(), source };
-        let summary: Summary = serde_json::from_str(&text).map_err(damaged)?;
+        let summary: Summary = read_json(&metrics)?;
         let vectors = match folder.join(LEFT).is_file() {
             false => None,
             true => {
@@ -121,14 +118,11 @@ impl Opened {
         let is_of_nodes = path.is_file();
         let ids = match is_of_nodes {
             false => Ids::counted(0, rows),
-            true => {
-                let text = read_text(&path, most_id_bytes(rows)).map_err(unreadable(&path))?;
-                Ids::parse(&text).map_err(|source| SavedError::Ids { path: path.clone(), source })?
-            }
+            true => Ids::parse(&read_ids(&path, rows)?).map_err(SavedError::damaged(&path))?,
         };
         if ids.len() != rows {
-            let (found, expected) = (format!("{} ids", ids.len()), format!("one for each of {rows} rows"));
-            return Err(SavedError::Shape { path, found, expected });
+            let what = format!("holds {} ids, and one for each of {rows} rows was expected", ids.len());
+            return Err(SavedError::contradiction(&path, what));
         }
         Ok(Self { path: folder.to_owned(), summary, ids, vectors, classes, is_of_nodes })
     }
@@ -172,8 +166,4 @@ impl Opened {
     pub fn id(&self, row: u32) -> Cow<'_, str> {
         self.ids.get(row as usize).unwrap_or_default()
     }
-}
-
-fn unreadable(path: &Path) -> impl Fn(io::Error) -> SavedError {
-    move |source| SavedError::Unreadable { path: path.to_owned(), source }
 }

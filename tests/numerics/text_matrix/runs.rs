@@ -116,7 +116,7 @@ fn a_matrix_of_another_shape_is_decomposed_and_not_scored() {
     let output = small(folder.path(), &[wide, "--set=finetune.epochs=1"]);
     assert_refused(&output, 2, &["--matrix: ", "7×5000", "leave [finetune] out", "5000×5000"]);
     let output = run(folder.path(), &[wide]);
-    assert_refused(&output, 2, &["cannot decompose the matrix of --matrix (7×5000)", "because: ", "rank 32"]);
+    assert_refused(&output, 2, &["--matrix: cannot decompose this matrix of 7×5000", "because: ", "rank 32"]);
 }
 
 /// Catches results of nothing but zeros for a matrix that is not zero.

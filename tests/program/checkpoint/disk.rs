@@ -149,7 +149,7 @@ fn a_disk_that_can_only_be_read_leaves_the_checkpoint_before() {
     assert!(!kept.is_empty());
     let (status, said) = Run::start(own.path(), 2, &[LONG, &["--resume"]].concat()).end();
     assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("cannot write into the folder out: choose another one with --out"), "{said}");
+    assert!(said.contains("cannot write into the folder out: choose another one (--out)"), "{said}");
     assert_eq!(checkpoints(own.path()), kept);
     disk.change("rw");
     assert_goes_on(own.path(), 3, LONG, long(), "it can be written again");

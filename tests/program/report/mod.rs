@@ -131,7 +131,11 @@ fn what_is_missing_or_damaged_is_named_with_the_way_out() {
     let folder = folder();
     let results = folder.path().join("results");
     assert_refused(&run(folder.path(), &["report"]), 2, &["DIR"]);
-    assert_refused(&run(folder.path(), &["report", "nowhere"]), 3, &["nowhere holds no finished run", "--out folder"]);
+    assert_refused(
+        &run(folder.path(), &["report", "nowhere"]),
+        3,
+        &["nowhere holds no finished run", "its --out folder"],
+    );
     assert_done(&small(folder.path(), &["--out=results"]));
     let damage = |name: &str, from: &str, to: &str, words: &[&str]| {
         let path = results.join(name);
@@ -140,7 +144,7 @@ fn what_is_missing_or_damaged_is_named_with_the_way_out() {
         assert!(content.contains(from), "{name}: {from}");
         fs::write(&path, content.replacen(from, to, 1)).unwrap();
         let output = run(folder.path(), &["report", "results"]);
-        assert_refused(&output, 3, &[&["results", name, "run it again"], words].concat());
+        assert_refused(&output, 3, &[&["results", name, "run the experiment again"], words].concat());
         fs::write(&path, before).unwrap();
     };
     damage("metrics.json", "\"stages\"", "\"stage\"", &["is damaged", "missing field `stages`"]);

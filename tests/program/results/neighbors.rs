@@ -113,7 +113,7 @@ fn unknown_nodes_are_named_with_what_was_probably_meant() {
 fn folders_without_vectors_are_refused_with_the_way_out() {
     let world = World::new(&[]);
     let elsewhere = world.run(&["neighbors", "--model=nowhere", "--node=1"]);
-    assert_refused(&elsewhere, 3, &["nowhere holds no results", "--out folder of a run"]);
+    assert_refused(&elsewhere, 3, &["nowhere holds no finished run", "its --out folder"]);
     let metrics = fs::read_to_string(world.path("out/metrics.json")).unwrap();
     fs::write(world.path("out/metrics.json"), metrics.replace("\"directed\": false,", "")).unwrap();
     assert_done(&world.ask("neighbors", &["--node=a,b"]));

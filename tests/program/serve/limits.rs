@@ -161,10 +161,10 @@ fn addresses_that_cannot_be_listened_on() {
     };
     let taken = server.address.to_string();
     refused(&taken, 1, &["cannot listen on", &taken, "--address"]);
-    refused("nonsense", 2, &["--address nonsense", "127.0.0.1:8080"]);
+    refused("nonsense", 2, &["nonsense: expected an address", "127.0.0.1:8080", "--address"]);
     refused("127.0.0.1:99999", 2, &["--address"]);
     let output = results.run(&["serve", "--model=nothing"]);
-    assert_refused(&output, 3, &["nothing holds no results"]);
+    assert_refused(&output, 3, &["nothing holds no finished run"]);
 }
 
 #[test]

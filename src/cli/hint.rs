@@ -1,0 +1,184 @@
+//! Errors of the library in the words of the command line.
+//!
+//! The library names no options: it also serves programs that have none. [`worded`] adds to the
+//! message of an error the option that leads out, and in front of an entry of the config the option
+//! that it was typed with. A new way out is a line in [`option_for`].
+
+use std::error::Error as StdError;
+
+use super::Error;
+use super::follow::FollowError;
+use crate::config::{ConfigError, Place};
+use crate::dataset::fetch::FetchError;
+use crate::dataset::format::FormatError;
+use crate::dataset::store::{StoreError, WriteError};
+use crate::dataset::stream::{LogError, StreamError};
+use crate::dataset::{LoadError, OverBudget};
+use crate::engine::EngineError;
+use crate::engine::checkpoint::{CheckpointError, Notice};
+use crate::experiment::RunError;
+use crate::model::classifier::ClassifierError;
+use crate::model::embedding::ModelError;
+use crate::model::features::FeatureError;
+use crate::model::rank::RankError;
+use crate::report::export::ExportError;
+use crate::report::output::OutputError;
+use crate::report::saved::SavedError;
+use crate::serve::ServeError;
+use crate::svd::SvdError;
+
+/// An error or one of its causes, of any type.
+type Cause = dyn StdError + 'static;
+
+/// The message of an error or of one of its causes.
+pub(super) fn worded(error: &Cause) -> String {
+    let typed = match place(error) {
+        Some(Place::Assignment { .. }) => "--set ",
+        Some(Place::Matrix) => "--",
+        _ => "",
+    };
+    with_option(format!("{typed}{error}"), way_out(error))
+}
+
+/// A notice of a checkpoint.
+pub(super) fn worded_notice(notice: &Notice) -> String {
+    let option = matches!(notice, Notice::NotResumed { .. }).then_some("--resume");
+    with_option(notice.to_string(), option)
+}
+
+fn with_option(message: String, option: Option<&str>) -> String {
+    // A message that already names an option needs no other.
+    match option.filter(|_| !message.contains(" --")) {
+        Some(option) => format!("{message} ({option})"),
+        None => message,
+    }
+}
+
+/// The option for an error, or for the error that it shows as its own message.
+fn way_out(error: &Cause) -> Option<&'static str> {
+    option_for(error).or_else(|| way_out(shown_by(error)?))
+}
+
+/// An error by its type, boxed or not.
+fn of<T: StdError + 'static>(error: &Cause) -> Option<&T> {
+    error.downcast_ref::<T>().or_else(|| error.downcast_ref::<Box<T>>().map(|error| &**error))
+}
+
+/// The option that leads out of an error, if one does.
+fn option_for(error: &Cause) -> Option<&'static str> {
+    if let Some(OverBudget { .. }) = of(error) {
+        return Some("--memory");
+    }
+    if let Some(FormatError::Memory { .. }) = of(error) {
+        return Some("--memory");
+    }
+    if let Some(StoreError::Memory { .. }) = of(error) {
+        return Some("--memory");
+    }
+    if let Some(SvdError::NoRoom { .. }) = of(error) {
+        return Some("--memory");
+    }
+    if let Some(WriteError::Occupied { .. }) = of(error) {
+        return Some("--out");
+    }
+    if let Some(error) = of::<FetchError>(error) {
+        return match error {
+            FetchError::Status { .. } | FetchError::Unreachable { .. } => Some("--from"),
+            FetchError::Disk { .. } => Some("--data"),
+            _ => None,
+        };
+    }
+    if let Some(error) = of::<CheckpointError>(error) {
+        return match error {
+            CheckpointError::OtherRun { .. } => Some("without --resume"),
+            CheckpointError::Unreadable { .. } => Some("--out"),
+            CheckpointError::Lost { .. } => Some("--resume"),
+            CheckpointError::Unwritable { .. } => Some("--out, --checkpoint off"),
+        };
+    }
+    if let Some(EngineError::Checkpoint { .. }) = of(error) {
+        return Some("--checkpoint, --out");
+    }
+    if let Some(error) = of::<StreamError>(error) {
+        return match error {
+            StreamError::Refused(_) => Some("--tolerate"),
+            StreamError::PackedAndWatched { .. } | StreamError::InputWatched => Some("without --watch"),
+            StreamError::Cut { .. }
+            | StreamError::OtherText { .. }
+            | StreamError::TakenEarly { .. }
+            | StreamError::OtherBatch { .. }
+            | StreamError::OtherKind { .. } => Some("without --resume"),
+            StreamError::Format(_) | StreamError::Replaced { .. } => None,
+        };
+    }
+    if let Some(LogError::Damaged { .. } | LogError::Version { .. }) = of(error) {
+        return Some("without --resume");
+    }
+    if let Some(error) = of::<OutputError>(error) {
+        return match error {
+            OutputError::File { .. } | OutputError::Place { .. } => None,
+            _ => Some("--out"),
+        };
+    }
+    if let Some(SavedError::NoResults { .. } | SavedError::NoModel { .. } | SavedError::NoVectors { .. }) = of(error) {
+        return Some("its --out folder");
+    }
+    if let Some(ServeError::Address { .. } | ServeError::Listen { .. }) = of(error) {
+        return Some("--address");
+    }
+    None
+}
+
+/// Where the entry of a config stands that an error is about.
+fn place(error: &Cause) -> Option<&Place> {
+    match (of(error), of(error)) {
+        (Some(Error::Config(error)), _) => error.place(),
+        (Some(Error::Run(error)), _) => error.place(),
+        (_, Some(error)) => ConfigError::place(error),
+        _ => None,
+    }
+}
+
+/// The error inside another one whose message is shown as that of the other.
+fn shown_by(error: &Cause) -> Option<&Cause> {
+    if let Some(error) = of::<Error>(error) {
+        return match error {
+            Error::Run(inner) => Some(inner),
+            Error::Config(inner) => Some(inner),
+            Error::Catalog(inner) => Some(inner),
+            Error::Store(inner) => Some(inner),
+            Error::Saved(inner) => Some(inner),
+            Error::Export(inner) => Some(inner),
+            Error::Serve(inner) => Some(inner),
+            Error::Output(inner) => Some(inner),
+            Error::Follow(inner) => Some(inner),
+            _ => None,
+        };
+    }
+    macro_rules! transparent {
+        ($($outer:ident::$variant:ident),*) => {
+            $(if let Some($outer::$variant(inner)) = of(error) {
+                return Some(inner);
+            })*
+        };
+    }
+    transparent!(
+        RunError::Load,
+        RunError::Checkpoint,
+        LoadError::Catalog,
+        LoadError::Format,
+        LoadError::Store,
+        ModelError::Svd,
+        ModelError::Engine,
+        RankError::Model,
+        ClassifierError::Svd,
+        FeatureError::Svd,
+        SvdError::Engine,
+        ExportError::Output,
+        WriteError::Store,
+        FollowError::Stream,
+        FollowError::Log,
+        StreamError::Format
+    );
+    None
+}
