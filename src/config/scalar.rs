@@ -34,8 +34,8 @@ pub(super) const LEARN_FROM: Names<LearnFrom> =
     &[("train", LearnFrom::Train), ("train+valid", LearnFrom::TrainAndValid)];
 
 /// The quoted name of a choice.
-pub(super) fn name_of<T: PartialEq>(names: Names<T>, choice: T) -> Option<String> {
-    names.iter().find(|(_, value)| *value == choice).map(|(name, _)| format!("{name:?}"))
+pub(super) fn name_of<T: PartialEq>(names: Names<T>, choice: T) -> String {
+    names.iter().find(|(_, value)| *value == choice).map_or_else(String::new, |(name, _)| format!("{name:?}"))
 }
 
 /// A value as TOML has it, without its place and its lifetime.
