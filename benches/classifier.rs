@@ -1,9 +1,11 @@
-//! ogbn-arxiv from features to a trained network, against numpy: `cargo bench --bench classifier`.
+//! ogbn-arxiv from features to a trained network, compared with NumPy:
+//! `cargo bench --bench classifier`.
 //!
-//! The closed form of stage (c), M with its copies (677,372 × 380) to weights, and one epoch of fine-tuning. The dataset is
-//! looked for like everywhere (`ISVD_DATA`, or `../shared/data`); where its features are missing, made-up ones of the same
-//! shape take their place. numpy gets M ready made and does what the paper's program does (subspace iteration), and the
-//! shorter way that we take (one Gram matrix), on as many threads as it likes.
+//! The closed form of stage (c), from M with its copies (677,372 × 380) to weights, and one epoch
+//! of fine-tuning. The dataset is read from `ISVD_DATA` or `../shared/data`; if its features are
+//! missing, generated ones of the same shape replace them. NumPy gets M already formed. It runs the
+//! method of the paper (subspace iteration) and the method of `isvd-dist` (one Gram matrix), with
+//! its default number of threads.
 
 mod common;
 
@@ -30,9 +32,10 @@ use npyz::WriterBuilder;
 const ROUNDS: usize = 5;
 const CLASSES: usize = 40;
 const FEATURES: usize = 128;
-/// How far the means of made-up features lie apart: a linear classifier on them alone finds about half of the classes.
+/// The distance between the class means of generated features: a linear classifier on them alone
+/// predicts about half of the classes.
 const SCALE: f32 = 0.21;
-/// What the paper's program takes on two cores of the same kind, in seconds.
+/// The seconds of the paper's program on two cores of the same kind.
 const PAPER_SVD: f64 = 43.5;
 const PAPER_EPOCH: f64 = 80.0;
 
@@ -115,7 +118,7 @@ fn main() {
     println!("the paper's program, {PAPER_EPOCH} s: {:.0} times ours", PAPER_EPOCH / best);
 }
 
-/// Seconds to write M down, seconds to solve, and the weights.
+/// The seconds to form M, the seconds to solve, and the weights.
 fn closed_form(
     design: &Design,
     labels: &[u32],
@@ -146,7 +149,7 @@ fn one_epoch(design: &Design, fitted: &Fitted, problem: &Arc<Problem>, task: &No
     trained.epochs[0].seconds
 }
 
-/// The papers, with made-up features where there are none.
+/// The papers, with generated features if there are none.
 fn dataset() -> Option<Dataset> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let folder = std::env::var_os("ISVD_DATA").map_or(beside, PathBuf::from);
@@ -189,7 +192,7 @@ fn write_peer_files(folder: &Path, design: &Design, labels: &[u32], learn: &[u32
     }
 }
 
-/// Solves whenever it is told to.
+/// Solves on command.
 const SCRIPT: &str = r"
 import sys, time, os, numpy as np
 f = sys.argv[1]

@@ -1,9 +1,10 @@
-//! A graph that changes: `cargo bench --bench follow`.
+//! Changing graphs: `cargo bench --bench follow`.
 //!
-//! First, a batch of 1,000 edges on an R-MAT graph of four million: the shards patched, beside the same built anew. Then the
-//! citations of ogbn-arxiv year by year, where its files are found (`ISVD_DATA`): each year embedded from the
-//! vectors of the year before, beside a start from nothing that may stop at the same residual. Columns are counted by their work on
-//! both sides: one that goes through six sparse products, where the matrix takes ten, is six tenths of one.
+//! First, a batch of 1,000 edges on an R-MAT graph of four million edges: shards that are patched,
+//! and shards that are built again. Then the citations of ogbn-arxiv by year, if its files are
+//! found (`ISVD_DATA`): a warm start from the vectors of the previous year, and a cold start that
+//! may stop at the same residual. Columns are weighted by their work: a product with a surrogate of
+//! six steps in place of ten counts as 0.6.
 
 mod common;
 
@@ -25,7 +26,7 @@ const ROUNDS: usize = 9;
 const BATCH: u64 = 1000;
 /// Steps at the end of a stream.
 const STEPS: usize = 10;
-/// Citations of a step that is no year.
+/// Citations of a step that is not a year.
 const COUNT: usize = 5000;
 const CLUSTER: Cluster = Cluster::threads(2);
 
@@ -79,7 +80,8 @@ fn patching() {
     println!("the ledger takes {:.1} bytes an edge ({} edges)", size.bytes as f64 / size.edges as f64, size.edges);
 }
 
-/// Citations in the order of the year of the later paper, in steps of a year and in steps of a number of them.
+/// Citations in the order of the year of the later paper, in steps of a year and in steps of a
+/// fixed number.
 fn years() {
     let folder = std::env::var_os("ISVD_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
     let experiment = Experiment::load(&PathBuf::from("arxiv"), &[]).expect("a shipped config");
@@ -109,7 +111,8 @@ fn years() {
     follow(&citations, &by_count, &format!("{COUNT} citations a step"), 0.05);
 }
 
-/// Embeds what stands before the first of some ends, and then goes from end to end.
+/// Embeds the stream up to the first of some positions, and then follows it from each position to
+/// the next.
 fn follow(citations: &[(u32, u32)], ends: &[usize], what: &str, tolerance: f64) {
     let nodes = |end: usize| citations[..end].last().map_or(0, |&(from, to)| from.max(to) as usize + 1);
     let base = EdgeList { nodes: nodes(ends[0]), edges: citations[..ends[0]].to_vec(), ..EdgeList::default() };

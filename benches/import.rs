@@ -1,6 +1,8 @@
-//! A large text of edges to tiles, against pandas and scipy: `cargo bench --bench import`.
+//! Reading a large edge list into tiles, compared with pandas and SciPy:
+//! `cargo bench --bench import`.
 //!
-//! Both read the same file by turns: ours to a directed `Graph`, pandas to two columns and scipy to compressed rows.
+//! Both read the same file in turns: `isvd-dist` into a directed `Graph`, pandas into two columns
+//! and SciPy into compressed rows.
 
 mod common;
 
@@ -66,12 +68,12 @@ fn main() {
 struct Run {
     read: f64,
     total: f64,
-    /// The most memory that was taken beyond what was before; 0 if unknown.
+    /// The peak memory above the initial memory; 0 if unknown.
     peak: u64,
 }
 
 fn import(path: &Path, directed: bool, threads: Option<usize>) -> Run {
-    // Forgets the peak of earlier runs, where the system can.
+    // Resets the peak of earlier runs, if the system supports it.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let before = memory::peak_bytes();
     let start = Instant::now();
@@ -97,14 +99,15 @@ fn write_edges(path: &Path) {
                     (row << 1 | u32::from(u >= 0.76), col << 1 | u32::from((0.57..0.76).contains(&u) || u >= 0.95));
             }
         }
-        // The bits of a node say how busy it is; its number should not.
+        // The bits of an R-MAT node determine its degree. The permutation makes ids independent of
+        // degrees.
         let spread = |node: u32| node.wrapping_mul(0x9E37_79B1) & ((1 << LEVELS) - 1);
         writeln!(file, "{} {}", spread(row), spread(col)).expect("room for the file");
     }
     file.flush().expect("room for the file");
 }
 
-/// Reads the file whenever it is told to.
+/// Reads the file on command.
 const SCRIPT: &str = "import sys, time, numpy as np, pandas as pd, scipy.sparse as sp\n\
     print('ready', flush=True)\n\
     for _ in sys.stdin:\n\

@@ -1,4 +1,4 @@
-//! The kernels against what others use for the same: `cargo bench --bench kernels`.
+//! Kernels compared with other libraries: `cargo bench --bench kernels`.
 
 mod common;
 
@@ -102,7 +102,7 @@ fn build(sparse: &Sparse) {
     println!("{:.2} bytes a non-zero", sparse.bytes() as f64 / sparse.nonzeros() as f64);
 }
 
-/// Apart from everything else, so that the compiler optimises it the same whatever else is measured.
+/// A separate function, so that its optimisation does not depend on other measurements.
 #[inline(never)]
 fn sprs_product(csr: &sprs::CsMatI<f32, u32>, x: ndarray::ArrayView2<f32>, y: &mut ndarray::Array2<f32>) {
     y.fill(0.0);
@@ -184,7 +184,7 @@ fn upper_ones() -> Vec<f64> {
     (0..COLS * COLS).map(|i| if i / COLS <= i % COLS { 0.01 } else { 0.0 }).collect()
 }
 
-/// The same with numpy on one thread, the Gram matrix in the given type.
+/// The kernels of NumPy on one thread, with the Gram matrix in the given type.
 fn numpy(gram: &str) -> Option<timing::Times> {
     let script = format!(
         "import numpy as np, time\n\

@@ -1,8 +1,9 @@
-//! The nearest of many nodes, against scikit-learn: `cargo bench --bench neighbours`.
+//! Nearest neighbours, compared with scikit-learn: `cargo bench --bench neighbours`.
 //!
-//! 10,000 questions for the ten nearest by cosine among 170,000 vectors of 100 entries, made up in bundles as embeddings are.
-//! scikit-learn compares all of them too (`algorithm="brute"`), on as many threads as it likes; its answers are compared with
-//! ours. What each makes of the vectors before it can be asked is part of the time.
+//! 10,000 queries for the ten nearest of 170,000 vectors of 100 entries by cosine. The vectors are
+//! generated in clusters, as embeddings are. scikit-learn also compares all vectors
+//! (`algorithm="brute"`), with its default number of threads, and its answers are compared with
+//! ours. The time includes the preparation of the vectors.
 
 mod common;
 #[path = "../tests/support/python.rs"]
@@ -85,7 +86,7 @@ fn write<T: npyz::AutoSerialize + Copy>(path: &Path, shape: &[usize], values: &[
     writer.extend(values.iter().copied()).and_then(|()| writer.finish()).expect("an array");
 }
 
-/// The same rows in the same order, but where single precision cannot tell two apart.
+/// Compares the answers, except where single precision cannot distinguish two nodes.
 fn compare(vectors: &Dense, questions: &[u32], ours: &[Vec<Neighbour>], theirs: &Path) {
     let theirs: Vec<i64> =
         NpyFile::new(File::open(theirs).expect("answers")).and_then(NpyFile::into_vec).expect("rows");

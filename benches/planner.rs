@@ -1,7 +1,9 @@
-//! What planning saves: a multiplication by M and one by Mᵀ, written out, shared and planned: `cargo bench --bench planner`.
+//! The effect of planning: products by M and by Mᵀ, written out, shared and planned:
+//! `cargo bench --bench planner`.
 //!
-//! The matrices are those of the shipped configs, each at the width of its own block. The paper's Figure 2 compares its SVD
-//! with lazy caching and without; caching saves what [`Effort::Shared`] saves over [`Effort::Written`].
+//! The matrices and block widths are those of the shipped configs. Figure 2 of the paper compares
+//! its SVD with and without lazy caching, which corresponds to [`Effort::Shared`] and
+//! [`Effort::Written`].
 
 mod common;
 
@@ -51,7 +53,7 @@ fn main() {
     );
 }
 
-/// A matrix, and what it takes to multiply by it.
+/// A matrix, and the cost of products with it.
 struct Row {
     config: &'static str,
     nodes: usize,
@@ -96,8 +98,8 @@ impl Row {
     }
 }
 
-/// Seconds of a multiplication by M and one by Mᵀ. The engine's own clock is used: starting threads and building the
-/// dataflow is no part of it.
+/// Seconds of a product by M and one by Mᵀ. They are measured by the engine, without starting
+/// threads and building dataflows.
 fn multiply(programs: &[Arc<Program>; 2], columns: usize, block: usize, cluster: Cluster) -> f64 {
     let seconds: Result<f64, EngineError> = run(cluster, programs.to_vec(), move |session| {
         let panel = session.random_normal(columns, block, 1, stream::START_BLOCK)?;
@@ -137,7 +139,8 @@ fn stated(config: &str, cluster: Cluster) -> Result<(usize, Matrix, usize), Box<
     Ok((graph.nodes(), matrix, block))
 }
 
-/// The rows of labelled nodes of `[X, ÂX, Â²X, …]`, as they would be multiplied by were they too many to write down.
+/// The rows of labelled nodes of `[X, ÂX, Â²X, …]`, multiplied implicitly although they are few
+/// enough to form.
 fn design(
     experiment: &Experiment,
     task: &NodeTask,

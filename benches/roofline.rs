@@ -1,11 +1,13 @@
-//! How near the steps come to what memory can do: `cargo bench --bench roofline`.
+//! Kernels compared with memory bandwidth: `cargo bench --bench roofline`.
 //!
-//! STREAM's triad (a = b + 3·c over arrays that no cache holds) takes turns with the steps, on one thread and on two. Bytes are
-//! counted as STREAM counts them, reads and writes, without those that a cache fetches before it writes.
+//! STREAM's triad (a = b + 3·c over arrays larger than the caches) takes turns with the kernels, on
+//! one thread and on two. Bytes are counted as by STREAM: reads and writes, without cache lines
+//! that are fetched before writing.
 //!
-//! What a sparse product moves is counted twice. *Must*: the matrix and the panel are read once, the result is written once.
-//! *Moved*: beyond that, the result goes by again, read and written, for every further strip that has an entry in
-//! its row; rows of the panel that are picked again from the shared cache are not counted, though they take most of the time.
+//! The traffic of a sparse product is counted in two ways. *Must*: the matrix and the panel are
+//! read once, and the result is written once. *Moved*: in addition, a row of the result is read and
+//! written for every further strip in which this row has entries. Repeated reads of panel rows from
+//! the shared cache are not counted, although they take most of the time.
 
 mod common;
 
@@ -24,7 +26,7 @@ use isvd_kernel::{self as kernel, Buffer, Panel, PanelMut, gemm, gram};
 const NODES: usize = 200_000;
 const DRAWN: usize = 4_000_000;
 const ROUNDS: usize = 9;
-/// Numbers of an array of STREAM: 128 MiB each.
+/// Numbers of an array of STREAM (128 MiB).
 const STREAM: usize = 16 << 20;
 const THREADS: [usize; 2] = [1, 2];
 
@@ -41,7 +43,7 @@ fn main() {
     }
 }
 
-/// A step: what it is called, the bytes that it must move, and those that it moves.
+/// A kernel: its name, the bytes that it must move, and the bytes that it moves.
 struct Step {
     name: String,
     must: usize,
@@ -81,7 +83,7 @@ fn table(threads: usize, cols: usize, graphs: &[(&str, Sparse)]) {
     let mut scratch: Vec<(gram::Scratch, Vec<f64>)> =
         (0..threads).map(|_| (gram::Scratch::default(), vec![0.0; cols * cols])).collect();
     let (shares, from) = (even.clone(), &x);
-    // Gram matrices write nothing, but rows are shared out as those of a result are.
+    // Gram matrices write nothing, but their rows are distributed like those of a result.
     let unwritten = &y;
     contenders.push((
         "",
@@ -119,7 +121,7 @@ fn table(threads: usize, cols: usize, graphs: &[(&str, Sparse)]) {
 }
 
 impl Step {
-    /// A step that reads and writes everything once.
+    /// A kernel that reads and writes everything once.
     fn once(name: &str, bytes: usize) -> Self {
         Self { name: name.into(), must: bytes, moved: bytes }
     }

@@ -1,7 +1,7 @@
 //! A server with 200 clients on this machine: `cargo bench --bench serve`.
 //!
-//! Each client asks one question after the other on a connection of its own, on the demo and on made-up vectors as many as
-//! ogbn-arxiv has nodes. Clients and server share the cores.
+//! Each client sends one query after the other on its own connection. The results are those of the
+//! demo, and generated vectors as many as ogbn-arxiv has nodes. Clients and server share the cores.
 
 #[path = "../tests/support/load.rs"]
 mod load;
@@ -57,7 +57,7 @@ fn main() {
     let large = folder.path().join("large");
     make_up(&large);
     let server = serve(&large);
-    // The map is drawn in the beginning.
+    // The map is computed at the start.
     load(server.1, 1, 1, |_, _| "/api/map".to_owned());
     report("170,000 × 100: neighbours", &server, 20, |n| format!("/api/neighbors?node={}", n % ROWS));
     report("170,000 × 100: neighbours by score", &server, 20, |n| {
@@ -73,7 +73,7 @@ fn report(name: &str, server: &Server, questions: usize, path: impl Fn(usize) ->
     println!("{name:<34} {rate:>10.0} {errors:>8} {half:>9.1} {most:>9.1} {worst:>9.1}");
 }
 
-/// A folder of results with made-up vectors.
+/// A folder of results with generated vectors.
 fn make_up(folder: &Path) {
     fs::create_dir(folder).expect("a folder");
     for (stream, name) in [(1, "left.npy"), (2, "right.npy")] {

@@ -1,8 +1,9 @@
-//! A whole iteration step on timely workers against the sum of its kernels: `cargo bench --bench step`.
+//! A complete iteration step on timely workers, compared with the sum of its kernels:
+//! `cargo bench --bench step`.
 //!
-//! A step is what the SVD does again and again: a product with A (all-gather included), the Gram matrix with its
-//! all-reduce, the small factorisation, and the division of the block by it. Two processes of one worker each, this one and
-//! a copy of it, take their steps together over the loopback network.
+//! A step consists of a product with A (including the all-gather), the Gram matrix with its
+//! all-reduce, its factorisation, and the division of the block by the factor. Two processes with
+//! one worker each, this one and a copy of it, also run the steps over the loopback interface.
 
 mod common;
 
@@ -34,7 +35,7 @@ fn main() {
     let program = |sparse: &Arc<Sparse>| Arc::new(Program::compile(&Matrix::sparse("A", sparse.clone()), Side::Plain));
     if let Some(mesh) = other::as_second() {
         let cluster = Cluster { mesh: Some(mesh), ..Cluster::threads(1) };
-        // As often as the first one: once to warm up.
+        // As many rounds as the first process, and one to warm up.
         graphs.iter().flat_map(|graph| vec![graph; ROUNDS + 1]).for_each(|(_, sparse)| {
             on_workers(&program(sparse), cluster);
         });
@@ -54,7 +55,7 @@ fn main() {
             move || on_workers(&program, Cluster { transport, ..Cluster::threads(workers) })
         };
         let mut kernels = Kernels::new(sparse);
-        // The engine's own clock is used: starting threads and building the dataflow is not part of a step.
+        // Steps are measured by the engine, without starting threads and building dataflows.
         let contenders: Vec<timing::Contender> = vec![
             ("1 worker", Box::new(steps(1, Transport::Pointers))),
             ("the kernels alone, one thread", Box::new(move || kernels.steps())),
@@ -97,7 +98,7 @@ fn step(session: &mut Session<'_>, block: Shard) -> Result<Shard, EngineError> {
     session.times_small(&product, &divisor, COLS)
 }
 
-/// What a block with this Gram matrix is multiplied with to become orthonormal.
+/// The matrix that makes a block with this Gram matrix orthonormal.
 fn divisor(mut gram: Vec<f64>) -> Vec<f32> {
     let inverse_norms = scale_to_unit(&mut gram, COLS);
     let factor = factor(&gram, COLS, 0.0, 0.0).expect("a finite Gram matrix");
@@ -161,7 +162,7 @@ impl Kernels {
     }
 }
 
-/// The most memory that steps take, beside the matrix and three panels.
+/// The peak memory of the steps, compared with the matrix and three panels.
 fn peak_memory(name: &str, sparse: &Arc<Sparse>) {
     let program = Arc::new(Program::compile(&Matrix::sparse("A", sparse.clone()), Side::Plain));
     let needed = sparse.bytes() + 3 * NODES * kernel::stride(COLS) * size_of::<f32>();

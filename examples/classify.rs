@@ -1,5 +1,5 @@
-//! Classifies nodes in closed form: features and known labels travel along the edges, and one least-squares problem gives the
-//! weights.
+//! Classifies nodes in closed form: features and known labels are propagated along the edges, and a
+//! least-squares problem gives the weights.
 //!
 //! Run it with `cargo run --release --example classify`.
 
@@ -18,7 +18,7 @@ use isvd_dist::svd;
 pub fn main() -> Result<(), Box<dyn Error>> {
     let dataset = demo();
     let cluster = Cluster::threads(2);
-    // Every node is averaged with itself anyway.
+    // The propagation adds self-loops.
     let graph = Graph::from_edges(dataset.graph.list()?, Import { self_loops: SelfLoops::Drop, ..Import::default() })?;
     let labels = dataset.labels.as_deref().ok_or("the demo has labels")?;
     let split = dataset.node_split.as_ref().ok_or("the demo has a split")?;

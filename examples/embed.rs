@@ -1,4 +1,5 @@
-//! Embeds a graph, measures how well the embedding finds edges that were held out, and lists the likeliest neighbours of a node.
+//! Embeds a graph, evaluates the embedding on held-out edges, and lists the likeliest neighbours of
+//! a node.
 //!
 //! Run it with `cargo run --release --example embed`.
 
@@ -13,7 +14,7 @@ use isvd_dist::svd;
 
 /// Loads, embeds, scores.
 pub fn main() -> Result<(), Box<dyn Error>> {
-    // Edges of your own: `dataset::format::read_edges` reads a file of them.
+    // For your own edges, `dataset::format::read_edges` reads a file.
     let dataset = demo();
     let graph = Graph::from_edges(dataset.graph.list()?, Import::default())?;
     let options = Options {

@@ -1,4 +1,4 @@
-//! Runs a whole experiment, the demo that comes with the library, and prints the figures of its stages.
+//! Runs the demo experiment and prints the figures of its stages.
 //!
 //! Run it with `cargo run --release --example experiment`.
 

@@ -1,5 +1,5 @@
-//! Follows a graph that changes: edges arrive and go in batches, and after each batch the nodes are embedded again from the vectors
-//! found before.
+//! Follows a changing graph: batches add and remove edges, and each batch is embedded from the
+//! previous vectors.
 //!
 //! Run it with `cargo run --release --example follow_a_stream`.
 
@@ -11,12 +11,12 @@ use isvd_dist::graph::{Graph, Import};
 use isvd_dist::model::embedding::{Embedding, Normalize, Options, Walks, embed};
 use isvd_dist::svd;
 
-/// Embeds, takes three batches, and compares the last embedding with one from scratch.
+/// Embeds a graph, applies three batches, and compares the last embedding with a cold start.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let dataset = demo();
     let arriving = dataset.valid.ok_or("the demo holds edges out")?.edges;
     let mut graph = Graph::from_edges(dataset.graph.list()?, Import::default())?;
-    // Knows every edge, so that one that is told twice changes nothing.
+    // It knows every edge, so a repeated update changes nothing.
     let mut ledger = EdgeCollection::new(&graph.adjacency, false, 2)?;
     let mut options = Options {
         walks: Walks::Window(5),

@@ -1,7 +1,8 @@
-//! The truncated SVD of a matrix that is never formed: walks over a ring with chords, less a constant.
+//! The truncated SVD of a matrix that is never formed: walks over a ring with chords, minus a
+//! constant.
 //!
-//! Written out it would have a million entries; as it is stated, it takes three sparse products a column. The graph comes from
-//! a matrix of `sprs`, and `faer` sees the vectors without a copy.
+//! The matrix has a million entries, but a product with a column takes three sparse products. The
+//! graph is converted from a matrix of `sprs`, and `faer` reads the vectors without a copy.
 //!
 //! Run it with `cargo run --release --example implicit_matrix`.
 
@@ -12,7 +13,7 @@ use faer::Mat;
 use isvd_dist::prelude::*;
 use sprs::{CsMat, TriMat};
 
-/// States the matrix, decomposes it, and says how far to trust the answer.
+/// States the matrix, decomposes it, and prints the certificate.
 pub fn main() -> Result<(), Box<dyn Error>> {
     const N: usize = 1000;
     let mut ring = TriMat::<f32>::new((N, N));

@@ -1,4 +1,4 @@
-//! A matrix that is code: a Gaussian blur, of which nobody stores an entry, minus a graph that is stored.
+//! A matrix defined by code: a Gaussian blur without stored entries, minus a stored graph.
 //!
 //! Run it with `cargo run --release --example own_operator`.
 
@@ -11,10 +11,10 @@ use isvd_dist::graph::Sparse;
 use isvd_dist::matrix::{LinearMap, Matrix, Panel, PanelMut, Shape};
 use isvd_dist::svd::{Options, decompose};
 
-/// Every row becomes a weighted mean of the rows near it.
+/// Replaces every row by a weighted mean of the rows near it.
 struct Blur {
     size: usize,
-    /// The weight of a row so many places away.
+    /// The weight of a row at a distance.
     weights: Vec<f32>,
 }
 
@@ -42,7 +42,7 @@ impl LinearMap for Blur {
         }
     }
 
-    /// The weights depend on the distance alone: the matrix is its own transpose.
+    /// The weights depend on the distance alone, so the matrix is symmetric.
     fn apply_transposed(&self, rows: Range<usize>, x: Panel<'_>, product: PanelMut<'_>) {
         self.apply(rows, x, product);
     }
@@ -52,7 +52,8 @@ impl LinearMap for Blur {
     }
 }
 
-/// Puts the map into an expression, decomposes it on one worker and on three, and compares.
+/// Uses the map in an expression, decomposes it on one worker and on three, and compares the
+/// results.
 pub fn main() -> Result<(), Box<dyn Error>> {
     const N: usize = 2000;
     let ring = (0..N as u32).map(|i| (i, (i + 1) % N as u32)).collect();

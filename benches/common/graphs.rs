@@ -1,15 +1,16 @@
-//! Made-up graphs: the same on every machine.
+//! Generated graphs, the same on every machine.
 
 use isvd_dist::graph::Sparse;
 use isvd_kernel::random::{bits, stream};
 
-/// `count` places drawn evenly, each kept once.
+/// `count` uniformly drawn places without repetitions.
 pub fn random(nodes: usize, count: usize, seed: u64) -> Sparse {
     let pick = |n: usize, axis: u32| (bits(seed, stream::SYNTHETIC, n as u64, axis) % nodes as u64) as u32;
     pattern(nodes, (0..count).map(|n| (pick(n, 0), pick(n, 1))).collect())
 }
 
-/// `count` places of an R-MAT graph (a = 0.57, b = c = 0.19), each kept once; places outside are drawn again.
+/// `count` places of an R-MAT graph (a = 0.57, b = c = 0.19) without repetitions; places outside
+/// the matrix are drawn again.
 pub fn rmat(nodes: usize, count: usize, seed: u64) -> Sparse {
     let levels = nodes.next_power_of_two().trailing_zeros();
     let mut entries = Vec::with_capacity(count);

@@ -1,4 +1,4 @@
-//! What the benchmarks share.
+//! Common code of the benchmarks.
 #![allow(dead_code)] // Each benchmark uses its own part.
 
 pub mod graphs;

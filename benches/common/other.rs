@@ -1,4 +1,4 @@
-//! A copy of the benchmark as a second process, on the loopback network.
+//! A copy of the benchmark as a second process, connected by the loopback interface.
 
 use std::env;
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use isvd_dist::engine::mesh::{ClusterAgreement, Mesh, MeshError, Secret, Settings};
 
-/// Where the two processes listen, for the second one.
+/// The addresses of the two processes, passed to the second one.
 const ADDRESSES: &str = "ISVD_BENCH_ADDRESSES";
 
 /// The second process, which ends with the first.

@@ -1,11 +1,11 @@
-//! Python as a contender: a script that works whenever it is told to.
+//! A Python script as a contender, which works on command.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A running script. It prints `ready` once its modules are there, then, for every line that it reads, the seconds that
-/// the work took.
+/// A running script. It prints `ready` when its modules are imported, and then the seconds of the
+/// work for every line that it reads.
 pub struct Peer {
     child: Child,
     orders: ChildStdin,
@@ -13,12 +13,12 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts a script with a path as its argument; `None` where python or a module is not installed.
+    /// Starts a script with a path as its argument. `None` if Python or a module is not installed.
     pub fn start(script: &str, path: &Path) -> Option<Self> {
         Self::start_with(Path::new("python3"), script, path)
     }
 
-    /// The same with an interpreter of one's own.
+    /// Starts a script with a given interpreter.
     pub fn start_with(python: &Path, script: &str, path: &Path) -> Option<Self> {
         let mut command = Command::new(python);
         command.args(["-c", script]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -28,7 +28,7 @@ impl Peer {
         (peer.answer()? == "ready").then_some(peer)
     }
 
-    /// Tells it what to do; how many seconds it took.
+    /// Sends a line. Returns the seconds of the work.
     pub fn time(&mut self, what: &str) -> Option<f64> {
         writeln!(self.orders, "{what}").ok()?;
         self.answer()?.parse().ok()

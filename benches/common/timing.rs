@@ -1,4 +1,5 @@
-//! Timing by turns: every contender runs once a round, so that a slow moment of the machine hits all of them.
+//! Timing in rounds: every contender runs once per round, so that a slow phase of the machine
+//! affects all of them.
 
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ impl Times {
         self.runs.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// The run in the middle.
+    /// The median run.
     pub fn median(&self) -> f64 {
         let mut runs = self.runs.clone();
         runs.sort_by(f64::total_cmp);
@@ -27,10 +28,10 @@ impl Times {
     }
 }
 
-/// A name, and what runs once and says how many seconds it took.
+/// A name, and a function that runs once and returns its seconds.
 pub type Contender<'a> = (&'a str, Box<dyn FnMut() -> f64 + 'a>);
 
-/// Lets the clock run around the whole of `run`.
+/// Measures the time of `run`.
 pub fn clocked<'a>(mut run: impl FnMut() + 'a) -> Box<dyn FnMut() -> f64 + 'a> {
     Box::new(move || {
         let start = Instant::now();
@@ -39,7 +40,7 @@ pub fn clocked<'a>(mut run: impl FnMut() + 'a) -> Box<dyn FnMut() -> f64 + 'a> {
     })
 }
 
-/// Runs all contenders once to warm up, then `rounds` times by turns.
+/// Runs all contenders once to warm up, and then `rounds` times in turns.
 pub fn by_turns(rounds: usize, mut contenders: Vec<Contender>) -> Vec<Times> {
     for (_, run) in &mut contenders {
         run();
@@ -53,7 +54,7 @@ pub fn by_turns(rounds: usize, mut contenders: Vec<Contender>) -> Vec<Times> {
     times
 }
 
-/// Prints a table; ratios say how many times slower than the first line each is, best against best.
+/// Prints a table. Ratios are best times relative to the best time of the first line.
 pub fn print(title: &str, times: &[Times]) {
     println!("\n{title}\n{:<44} {:>10} {:>10} {:>8}", "", "best ms", "median ms", "ratio");
     for t in times {

@@ -1,7 +1,8 @@
-//! Ours as the peers are measured: a process that loads, warms up, and then embeds whenever it is told to.
+//! `isvd-dist` measured like its peers: a process that loads, warms up, and then embeds on command.
 //!
-//! `again CONFIG DATA [KEY=VALUE …]`. An order is a line such as `{"seed": 1, "threads": 2, "out": "folder"}`; the answer is
-//! a line, too, with the seconds from the loaded graph to U, S and V, which are then written to the folder.
+//! `again CONFIG DATA [KEY=VALUE …]`. A command is a line such as `{"seed": 1, "threads": 2, "out":
+//! "folder"}`. The answer is a line with the seconds from the loaded graph to U, S and V. These are
+//! then written to the folder.
 
 use std::error::Error;
 use std::io::{Write, stdin, stdout};
@@ -47,11 +48,11 @@ fn follow_orders() -> Result<(), Box<dyn Error>> {
     tiny.embed(1, cores)?;
     let task = Task::load(config.as_ref(), Some(data.as_ref()), &arguments.collect::<Vec<_>>())?;
     say(&json!({ "ready": true }))?;
-    // The first order is to load, which is done.
+    // The first command is to load, which is done already.
     for line in stdin().lines().skip(1) {
         let order: Order = serde_json::from_str(&line?)?;
-        // Peak memory is counted anew from here, where the system can. `reset_peak` would also give the pages back that a
-        // process keeps for its next decomposition.
+        // Resets the peak memory, if the system supports it. `reset_peak` would also return the
+        // pages that a process keeps for its next decomposition.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let idle = peak_bytes();
         let start = Instant::now();
@@ -71,7 +72,7 @@ fn follow_orders() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A graph that is loaded, and how to embed it.
+/// A loaded graph, and the options of its embedding.
 struct Task {
     experiment: Experiment,
     graph: Graph,

@@ -1,9 +1,9 @@
-//! The answer does not depend on how many processes computed it.
+//! The results do not depend on the number of processes.
 
 use crate::support::{data, folder};
 use crate::world::{Process, assert_same_folders, program};
 
-/// Processes, and workers of each.
+/// The number of processes, and of workers in each.
 const SHAPES: [(usize, usize); 4] = [(1, 3), (2, 1), (2, 2), (3, 1)];
 
 fn same_bits(config: &str, more: &[&str]) {
@@ -26,7 +26,7 @@ fn same_bits(config: &str, more: &[&str]) {
     }
 }
 
-/// Of several processes the first alone tells how far they are.
+/// With several processes, only process 0 shows progress.
 #[test]
 fn progress_is_told_once() {
     let folder = folder();

@@ -1,6 +1,7 @@
-//! Programs of others that know scripts, manifests and container files look at ours, and find nothing to complain about.
+//! Checkers of scripts, manifests and container files accept the files of this project.
 //!
-//! `.ci/run` installs them. Each must also find what was spoilt on purpose: one that takes everything would prove nothing.
+//! `.ci/run` installs them. Each must also reject a file with a deliberate fault; otherwise its
+//! acceptance would prove nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +10,14 @@ use std::process::{Command, Output};
 use crate::support::need::{Need, found_or_skip};
 use crate::support::{folder, text};
 
-/// Releases of Kubernetes that the manifest is for: an old one, and the newest that is known.
+/// Releases of Kubernetes for the manifest: an old one, and the newest known one.
 const RELEASES: [&str; 2] = ["1.25", "1.37"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A program that `.ci/run` has installed, or one of this machine. Where it is missing, the test is
+/// A program that `.ci/run` has installed, or one of this machine. If it is missing, the test is
 /// skipped.
 #[track_caller]
 fn checker(name: &str) -> Option<PathBuf> {
@@ -35,7 +36,7 @@ fn assert_is_clean(output: &Output) {
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
 }
 
-/// A file of ours with a part replaced must be complained about.
+/// A file with a replaced part must be rejected.
 #[track_caller]
 fn assert_finds(checker: &Path, arguments: &[&str], file: &Path, (part, spoilt): (&str, &str)) {
     let (folder, content) = (folder(), fs::read_to_string(file).unwrap());
@@ -45,7 +46,7 @@ fn assert_finds(checker: &Path, arguments: &[&str], file: &Path, (part, spoilt):
     assert!(!check(checker, arguments, &copy).status.success(), "`{spoilt}` was not found");
 }
 
-/// All files of the project that say that a shell runs them.
+/// All files of the project with a shell in their first line.
 fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
         let (path, kind, name) = (entry.path(), entry.file_type().unwrap(), entry.file_name());

@@ -1,4 +1,4 @@
-//! A process that is gone ends the others in time, and each says which one it was.
+//! If a process is lost, the others end in time and name it.
 
 use std::fs;
 use std::thread::sleep;
@@ -10,10 +10,10 @@ use crate::support::folder;
 use crate::world::{LONG, Process, free_addresses, member, program, start};
 
 const PATIENCE: &str = "--peer-timeout=3";
-/// What a busy machine may add.
+/// An allowance for a busy machine.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// Does something to one of three processes in the middle of a run, and checks how the others end.
+/// Injects a fault into one of three processes during a run, and checks how the others end.
 fn lose(victim: usize, after: Duration, signal: Signal, most: Duration) {
     let (folder, addresses) = (folder(), free_addresses(3));
     let mut processes = start(folder.path(), &addresses, &[LONG, &[PATIENCE]].concat());
@@ -42,7 +42,7 @@ fn a_process_that_is_frozen() {
     lose(2, Duration::from_millis(1000), Signal::STOP, Duration::from_secs(3));
 }
 
-/// A process that wakes up again hears that the others have given it up.
+/// A frozen process that continues is told that the others have ended.
 #[test]
 fn a_process_that_was_frozen_too_long() {
     let (folder, addresses) = (folder(), free_addresses(2));
@@ -55,7 +55,7 @@ fn a_process_that_was_frozen_too_long() {
     frozen.end().assert(4, &[&format!("process 0 ({})", addresses[0])]);
 }
 
-/// Nobody is taken for dead who was held up for a moment.
+/// A short delay is not taken for a loss.
 #[test]
 fn a_process_that_was_frozen_for_a_moment_goes_on() {
     let (folder, addresses) = (folder(), free_addresses(2));
@@ -83,7 +83,7 @@ fn a_process_that_never_starts_is_named_by_all_others() {
     }
 }
 
-/// What one process alone meets ends the others, too, with its own words; it keeps its own exit code.
+/// An error of one process ends the others with its message, and it keeps its own exit code.
 #[test]
 fn an_error_of_one_process_is_told_by_all() {
     let (folder, addresses) = (folder(), free_addresses(3));
@@ -94,7 +94,7 @@ fn an_error_of_one_process_is_told_by_all() {
     }
 }
 
-/// What all processes meet, each tells itself.
+/// An error of all processes is reported by each of them.
 #[test]
 fn an_error_of_all_processes_is_told_by_each() {
     let (folder, addresses) = (folder(), free_addresses(3));

@@ -1,4 +1,4 @@
-//! The files of `cluster/` do what they say, as far as that can be tried on one machine.
+//! The files of `cluster/` work, as far as one machine can test them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ fn file(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster").join(name)).unwrap()
 }
 
-/// The words in quotes after `args:`.
+/// The quoted words after `args:`.
 fn arguments_of(manifest: &str) -> Vec<String> {
     let line = manifest.lines().find_map(|line| line.trim().strip_prefix("args: ")).unwrap();
     serde_json::from_str(line).unwrap()
@@ -31,14 +31,14 @@ fn the_list_of_hosts_is_understood() {
     Process::start(program).end().assert(2, &["names 3 processes"]);
 }
 
-/// `srun` is replaced by a script that starts the tasks of two nodes, both of which are this machine.
+/// A script replaces `srun` and starts the tasks of two nodes, both on this machine.
 #[test]
 fn the_slurm_script_runs_a_job() {
     let folder = folder();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster/slurm.sh");
     assert!(Command::new("bash").arg("-n").arg(&script).status().unwrap().success());
     let srun = folder.path().join("srun");
-    // What precedes the program is for srun itself.
+    // The arguments before the program are those of srun.
     let stub = "#!/usr/bin/env bash\nset -e\nwhile [[ $1 == --* ]]; do shift; done\n\
                 SLURM_PROCID=1 \"$@\" & first=$!\nSLURM_PROCID=0 \"$@\"\nwait $first\n";
     fs::write(&srun, stub).unwrap();
@@ -63,7 +63,7 @@ fn the_slurm_script_runs_a_job() {
     assert!(results(&folder.path().join("results")).contains_key("left.npy"));
 }
 
-/// What the manifest says in several places must be the same, and the program must understand its arguments.
+/// Repeated values of the manifest must agree, and the program must accept its arguments.
 #[test]
 fn the_manifest_agrees_with_itself_and_with_the_program() {
     let manifest = file("kubernetes.yaml");

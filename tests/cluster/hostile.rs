@@ -1,4 +1,4 @@
-//! Strangers at the doors of a cluster change nothing.
+//! Callers without the secret have no effect on a cluster.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,11 +14,12 @@ const CALLS: usize = 1000;
 /// Bytes of a hello, and of a hello with the proof after it.
 const HELLO: usize = 64;
 const PROVEN: usize = HELLO + 32;
-/// Idle connections that are held at a time.
+/// The largest number of open handshakes.
 const HELD: usize = 200;
 const ARGUMENTS: &[&str] = &["--workers=1", "--set=dataset=rmat-14", "--set=seeds=8"];
 
-/// Takes the place of a process for one that calls it, passes everything on, and keeps what the first caller said.
+/// A proxy in front of a process. It forwards everything, and records the bytes of the first
+/// caller.
 fn overhear(target: String) -> (String, mpsc::Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -49,7 +50,7 @@ fn overhear(target: String) -> (String, mpsc::Receiver<Vec<u8>>) {
     (address, hearing)
 }
 
-/// Says what is to be said, and returns all that is answered.
+/// Sends bytes, and returns the complete answer.
 fn say(address: &str, bytes: &[u8]) -> Vec<u8> {
     let Ok(mut stream) = TcpStream::connect(address) else { return Vec::new() };
     let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
@@ -59,7 +60,7 @@ fn say(address: &str, bytes: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// Sends back whatever comes.
+/// Echoes all bytes.
 fn reflect(address: &str, hello: &[u8]) -> usize {
     let Ok(mut stream) = TcpStream::connect(address) else { return 0 };
     let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
@@ -121,7 +122,7 @@ fn a_thousand_hostile_calls_during_start_and_run() {
                 }
             });
         }
-        // The last one comes to doors that are under siege.
+        // The last process connects while idle callers occupy all handshakes.
         while made.load(Ordering::Relaxed) < CALLS / 2 {
             thread::sleep(Duration::from_millis(5));
         }

@@ -1,4 +1,5 @@
-//! Processes on hosts of their own: the same bits, and a host that is cut off, frozen or gone is missed in time.
+//! Processes on simulated hosts: the same bits, and the detection of a host that is disconnected,
+//! frozen or killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +18,7 @@ use crate::world::{
 };
 
 const HOSTS: usize = 3;
-/// Hosts that take part, and workers on each.
+/// The number of hosts, and of workers on each.
 const SHAPES: [Shape; 4] = [(3, 1), (2, 2), (3, 2), (2, 1)];
 
 /// One process on each host, with the secret in a file.
@@ -46,7 +47,7 @@ fn three_hosts_give_the_same_bits() {
     }
 }
 
-/// All that is on its way is lost each time, and sent again.
+/// Packets in transit are lost each time and sent again.
 #[test]
 fn a_cable_that_is_pulled_for_a_moment_changes_nothing() {
     let Some(network) = Network::new(HOSTS) else { return };
@@ -62,12 +63,12 @@ fn a_cable_that_is_pulled_for_a_moment_changes_nothing() {
     assert_ends_well(processes, folder.path(), "a cable pulled for a moment");
 }
 
-/// What may happen to a host, and how it is undone before the run goes on.
+/// Faults of a host, and their reversal before the run resumes.
 struct Trouble {
     name: &'static str,
     befall: fn(&Network, usize, &Process),
     undo: fn(&Network, usize),
-    /// Whether its process still runs, and misses the others as they miss it.
+    /// Whether its process still runs, and loses the others as well.
     is_alive: bool,
 }
 
@@ -82,7 +83,7 @@ const TROUBLES: [Trouble; 3] = [
     Trouble { name: "killed", befall: |_, _, process| process.signal(Signal::KILL), undo: |_, _| (), is_alive: false },
 ];
 
-/// Moments of a run at which a host is lost, each kind of trouble at every third of them.
+/// The number of moments at which a host is lost. Each kind of fault takes every third of them.
 const MOMENTS: u64 = 20;
 
 #[test]
@@ -100,7 +101,8 @@ fn a_host_that_is_killed_at_any_moment_is_named_in_time_and_the_run_goes_on_late
     lose_hosts(2);
 }
 
-/// Loses a host at each of the moments of one kind of trouble, and goes on with other hosts and workers.
+/// Injects one kind of fault at each of its moments, and resumes on other numbers of hosts and
+/// workers.
 fn lose_hosts(kind: usize) {
     let Some(network) = Network::new(HOSTS) else { return };
     let (trouble, (_, took)) = (&TROUBLES[kind], whole());
@@ -119,8 +121,8 @@ fn lose_hosts(kind: usize) {
     assert!(3 * resumed >= lost, "{resumed} of {lost} had a checkpoint");
 }
 
-/// Lets trouble befall one host after a while. All others must name it in time, and it must miss them if it can. `None` if
-/// the run was over before.
+/// Injects a fault into one host after a pause. All others must name it in time, and it must name
+/// them if it still runs. `None` if the run had ended before.
 fn lose_one(
     network: &Network,
     shape: Shape,
@@ -136,7 +138,7 @@ fn lose_one(
     (trouble.befall)(network, victim, &lost);
     let began = Instant::now();
     let ends: Vec<End> = processes.into_iter().map(Process::end).collect();
-    // One that is frozen is ended here: it would hold on to its port.
+    // A frozen process is killed here, because it occupies its port.
     let of_lost = trouble.is_alive.then(|| lost.end());
     let took = began.elapsed();
     (trouble.undo)(network, victim);

@@ -1,5 +1,5 @@
-//! Several processes of the real binary: the same bits as one, strangers kept out, TLS, as little
-//! traffic as possible, and no process left waiting for one that is gone.
+//! Several processes of the program: the same bits as with one process, access control, TLS,
+//! traffic, and the detection of lost processes.
 #![cfg(unix)]
 
 #[path = "../support/mod.rs"]

@@ -1,4 +1,4 @@
-//! Processes that would not compute the same do not compute.
+//! Processes with different settings or data do not start.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn what_differs_is_named_with_both_values() {
     );
 }
 
-/// Paths may differ from machine to machine; what is in the files may not.
+/// Paths may differ between machines; the content of files may not.
 #[test]
 fn data_that_differ_are_found_out() {
     let files = folder();
@@ -51,7 +51,7 @@ fn data_that_differ_are_found_out() {
     differ([&arguments[0], &arguments[1]], ["the checksum of the data", "the checksum of the data"]);
 }
 
-/// This test is the other process, of another version.
+/// The other process, with another version.
 #[test]
 fn another_version_is_refused() {
     let (folder, addresses) = (folder(), free_addresses(2));

@@ -1,18 +1,19 @@
-//! Hosts of their own on one machine: network namespaces, each with its address, at a switch that nothing else is connected to.
+//! Simulated hosts on one machine: network namespaces with their own addresses, on a separate
+//! virtual switch.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::need::{Need, found_or_skip};
 
-/// A number of hosts and the switch between them; all of it is removed when the test ends.
+/// A number of hosts and the switch between them. The end of the test removes them.
 pub struct Network {
     name: String,
     hosts: usize,
 }
 
 impl Network {
-    /// So many hosts; where they cannot be made, `None`, and the test is skipped.
+    /// Creates hosts. `None` if that is not permitted; the test is then skipped.
     #[track_caller]
     pub fn new(hosts: usize) -> Option<Self> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
@@ -49,12 +50,12 @@ impl Network {
         format!("{}-switch", self.name)
     }
 
-    /// Where a process of each host listens.
+    /// The addresses of one process on each host.
     pub fn addresses(&self) -> Vec<String> {
         (1..=self.hosts).map(|number| format!("10.77.0.{number}:7461")).collect()
     }
 
-    /// A command, to be run on a host. Its process is that of the command itself.
+    /// A command on a host. The process id is that of the command itself.
     pub fn on(&self, host: usize, command: &Command) -> Command {
         let mut inside = Command::new("ip");
         inside.args(["netns", "exec", &self.host(host)]).arg(command.get_program()).args(command.get_args());
@@ -68,13 +69,13 @@ impl Network {
         inside
     }
 
-    /// Pulls the plug of a host at the switch, or puts it in again: `up` or `down`.
+    /// Connects a host to the switch (`up`), or disconnects it (`down`).
     pub fn plug(&self, host: usize, state: &str) {
         assert!(ip(&format!("-n {} link set port{host} {state}", self.switch())));
     }
 
-    /// Delays packets of all hosts and loses some. Where that is not permitted, false, and the rest
-    /// of the test is skipped.
+    /// Delays packets of all hosts, and drops some. False if that is not permitted; the rest of the
+    /// test is then skipped.
     #[track_caller]
     pub fn disturb(&self) -> bool {
         let netem = |host| format!("-n {} qdisc add dev eth0 root netem delay 5ms 2ms loss 1%", self.host(host));
@@ -86,7 +87,8 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // The links go with what they are in. What was never made need not be removed.
+        // Removing a namespace removes its links. Errors are ignored, because some parts may not
+        // exist.
         for name in (0..self.hosts).map(|host| self.host(host)).chain([self.switch()]) {
             ip(&format!("netns delete {name}"));
         }

@@ -1,4 +1,5 @@
-//! Between processes only the rows that are needed travel: the same bits, and as many bytes as were planned.
+//! Processes send only the required rows: the results have the same bits, and the traffic is that
+//! of the plan.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,7 @@ use crate::support::{assert_done, folder, run, text};
 
 const SHORT: [&str; 4] =
     ["--quiet", "--set=embedding.rank=8", "--set=embedding.iterations=2", "--set=embedding.window=3"];
-/// A graph in `edges.txt`, all of it embedded.
+/// A config for the graph in `edges.txt` without held-out edges.
 const OWN: [&str; 5] = [
     "--config=links",
     "--set=data.path=edges.txt",
@@ -19,19 +20,19 @@ const OWN: [&str; 5] = [
     "--set=data.ids=rows",
 ];
 
-/// Writes a graph of 6000 nodes in which few rows are needed elsewhere; with weights, if asked for.
+/// Writes a graph of 6000 nodes, with or without weights, in which other processes need few rows.
 fn write_edges(folder: &Path, edges: u64, weighted: bool) {
     let line = |edge: u64| {
         let [a, b] = [0, 1].map(|axis| bits(5, stream::SYNTHETIC, edge, axis) % 6000);
         let weight = if weighted { format!(" {}", 1 + edge % 9) } else { String::new() };
         format!("{a} {b}{weight}\n")
     };
-    // The last node makes sure that all are there.
+    // An edge of the last node, so that there are 6000 nodes.
     let last = if weighted { "5999 0 1\n" } else { "5999 0\n" };
     fs::write(folder.join("edges.txt"), (0..edges).map(line).chain([last.to_owned()]).collect::<String>()).unwrap();
 }
 
-/// What a run found, on so many processes of so many workers.
+/// The results of a run on a number of processes and workers.
 fn found(folder: &Path, processes: usize, workers: usize, arguments: &[&str]) -> Vec<Vec<u8>> {
     let (n, out) = (processes.to_string(), format!("{processes}x{workers}"));
     let (workers, out_option) = (format!("--workers={workers}"), format!("--out={out}"));
@@ -57,7 +58,7 @@ fn the_bits_do_not_depend_on_which_rows_travel() {
     }
 }
 
-/// Bytes of panels that all processes sent for products, from their time lines.
+/// Bytes of panels that all processes sent for products, from their traces.
 fn bytes_of_products(folder: &Path, processes: usize) -> u64 {
     let events = (0..processes).flat_map(|process| {
         let name = if process == 0 { "steps.json".to_owned() } else { format!("steps.{process}.json") };
@@ -70,7 +71,8 @@ fn bytes_of_products(folder: &Path, processes: usize) -> u64 {
     events.filter(is_of_product).map(|event| event["args"]["bytes"].as_u64().unwrap()).sum()
 }
 
-/// What all products of a run send, and what they would if every row went to everybody: by the plan.
+/// The planned traffic of all products of a run, and the traffic if every process received all
+/// rows.
 fn planned(folder: &Path, processes: usize, arguments: &[&str]) -> (u64, u64) {
     let processes_option = format!("--processes={processes}");
     let output = run(folder, &[&["explain", "--json", "--workers=1", &processes_option], arguments].concat());
@@ -91,7 +93,7 @@ fn planned(folder: &Path, processes: usize, arguments: &[&str]) -> (u64, u64) {
     (needed, all)
 }
 
-/// The number of products is what a plan expects at least; each sends what it says.
+/// The plan has the least number of products, and the traffic of each.
 #[test]
 fn products_send_what_was_planned_and_not_every_row() {
     let folder = folder();

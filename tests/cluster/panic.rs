@@ -1,4 +1,4 @@
-//! A panic of one worker ends all processes, each with its text.
+//! A panic of one worker ends all processes with its message.
 
 use std::env;
 use std::process::{Command, exit};
@@ -9,10 +9,10 @@ use isvd_dist::engine::{Cluster, EngineError, run};
 
 use crate::world::{Process, free_addresses};
 
-/// The addresses of both processes, and which of them this is.
+/// The addresses of both processes, and the number of this one.
 const PLACE: &str = "ISVD_TEST_PLACE";
 
-/// This test program itself takes part, as both processes.
+/// The test program runs itself as both processes.
 #[test]
 fn a_panic_in_one_process_is_told_by_all() {
     let addresses = free_addresses(2);

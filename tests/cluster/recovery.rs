@@ -1,5 +1,5 @@
-//! A cluster that is cut off goes on where it was, on other processes and workers, and ends with the bits of a run that was
-//! never interrupted.
+//! An interrupted cluster resumes on other numbers of processes and workers, and ends with the bits
+//! of an uninterrupted run.
 
 use std::fs;
 use std::path::Path;
@@ -28,13 +28,14 @@ fn launch(folder: &Path, options: &[&str], more: &[&str]) -> Process {
     Process::start(command)
 }
 
-/// Goes on to the end, and compares the results. True if there was a checkpoint to go on from.
+/// Resumes to the end, and compares the results. True if there was a checkpoint.
 #[track_caller]
 fn assert_goes_on(folder: &Path, shape: Shape, what: &str) -> bool {
     assert_ends_well(cluster(folder, shape, &["--resume"]), folder, what)
 }
 
-/// Kills one process after a while. The others must name it in time. False if the run was over before.
+/// Kills one process after a pause. The others must name it in time. False if the run had ended
+/// before.
 fn lose_one(folder: &Path, (processes, workers): Shape, victim: usize, pause: Duration) -> bool {
     let (addresses, workers) = (free_addresses(processes), format!("--workers={workers}"));
     let mut processes = start(folder, &addresses, &[CUT_OFF, &[&workers]].concat());
@@ -71,7 +72,7 @@ fn a_process_killed_at_twenty_moments() {
     assert!(resumed >= 10, "{resumed} had a checkpoint");
 }
 
-/// A signal to the launcher, at any moment, ends all its processes; what it says is one line.
+/// A signal to the launcher at any moment ends all its processes, with one line on stderr.
 #[test]
 fn a_launched_run_that_is_asked_to_end() {
     let (_, took) = whole();
@@ -93,7 +94,7 @@ fn a_launched_run_that_is_asked_to_end() {
     }
 }
 
-/// Of processes without a launcher any may be asked; all end alike, and the first says so.
+/// Without a launcher, a signal to any process ends all of them, and process 0 reports it.
 #[test]
 fn a_cluster_of_which_one_process_is_asked_to_end() {
     for asked in 0..3 {
@@ -110,7 +111,7 @@ fn a_cluster_of_which_one_process_is_asked_to_end() {
     }
 }
 
-/// A launched run whose process is killed goes on by itself.
+/// With `--restarts`, a run whose process is killed continues by itself.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_launched_run_that_starts_again() {
@@ -127,7 +128,7 @@ fn a_launched_run_that_starts_again() {
     }
 }
 
-/// One that is frozen is missed by the others, ended by the launcher soon after, and the run goes on as well.
+/// A frozen process is detected by the others and killed by the launcher, and the run continues.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_launched_run_with_a_frozen_process_starts_again() {
@@ -151,7 +152,7 @@ fn child_of(process: u32, number: usize) -> Pid {
 fn children_of(process: u32) -> Vec<i32> {
     let parent_of = |child: &str| {
         let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
-        // Behind the name, which may hold anything: the state and the parent.
+        // After the name, which may contain any character: the state and the parent.
         stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
     };
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
@@ -161,7 +162,7 @@ fn children_of(process: u32) -> Vec<i32> {
     own
 }
 
-/// Catches processes that run on unseen when their launcher is killed before they ask the system to end with it.
+/// Catches processes that survive if their launcher is killed before they request to end with it.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_process_whose_launcher_is_gone_ends() {
@@ -175,7 +176,7 @@ fn a_process_whose_launcher_is_gone_ends() {
     }
 }
 
-/// A launcher killed at any moment takes its processes with it.
+/// If the launcher is killed at any moment, its processes end.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_processes_of_a_killed_launcher_end() {
@@ -188,7 +189,7 @@ fn the_processes_of_a_killed_launcher_end() {
         drop(run);
         let deadline = Instant::now() + Duration::from_secs(30);
         let is_there = |process: &i32| {
-            // A process id may be given to another program meanwhile.
+            // The process id may have been reused.
             let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
             command.windows(14).any(|words| words == b"\0--out=results\0")
         };

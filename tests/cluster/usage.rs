@@ -1,4 +1,4 @@
-//! What is wrong with what a person says about several processes is told before anything starts.
+//! Invalid options for several processes are reported before anything starts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -41,7 +41,7 @@ fn hosts_are_checked() {
     Process::start(alone).end().assert(2, &["ISVD_SERVICE is not set"]);
 }
 
-/// A port that is taken is told at once.
+/// A port in use is reported at once.
 #[test]
 fn a_port_that_is_taken() {
     let folder = folder();
@@ -52,7 +52,7 @@ fn a_port_that_is_taken() {
     Process::start(program).end().assert(4, &["cannot listen on 127.0.0.1:"]);
 }
 
-/// Processes would take the bytes of a pipe from each other, and each would read a part of the graph.
+/// Several processes cannot read one pipe: each would receive a part of the graph.
 #[test]
 fn a_pipe_is_not_shared() {
     let folder = folder();

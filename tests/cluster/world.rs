@@ -1,4 +1,4 @@
-//! Processes of a cluster, started and ended by a test.
+//! Processes of a cluster, which a test starts and ends.
 
 use std::fs;
 use std::io::Read;
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use crate::support::answer::{assert_same_results, results};
 use crate::support::{folder, is_progress, said};
 
-/// A run that takes some seconds, so that something can happen meanwhile.
+/// A run of some seconds, during which faults are injected.
 pub const LONG: &[&str] = &["--workers=1", "--set=dataset=rmat-15", "--set=seeds=200"];
-/// A run of all stages that takes a second or two and writes a checkpoint whenever it can, to be cut off in the middle. With
-/// the timeouts a process that is lost is missed soon, also at the start.
+/// A run of all stages that takes one or two seconds and writes a checkpoint after every step, for
+/// interruptions. Its short timeouts detect a lost process soon, also at the start.
 pub const CUT_OFF: &[&str] = &[
     "--config=demo",
     "--set=embedding.window=4",
@@ -30,30 +30,31 @@ pub const CUT_OFF: &[&str] = &[
     "--peer-timeout=3",
     "--connect-timeout=3",
 ];
-/// The time after which a process that is lost is missed in such a run, with what a busy machine may add.
+/// The time in which a lost process is detected in such a run, with an allowance for a busy
+/// machine.
 pub const IN_TIME: Duration = Duration::from_secs(3 + 5);
-/// No test waits longer than this for a process.
+/// The longest time that a test waits for a process.
 const MOST: Duration = Duration::from_secs(120);
 
-/// Addresses of this machine at which nobody listens.
+/// Free addresses of this machine.
 pub fn free_addresses(count: usize) -> Vec<String> {
     let taken: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     taken.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect()
 }
 
-/// A process; it is killed at the latest when the test ends.
+/// A process, killed at the end of the test.
 pub struct Process {
     child: Child,
 }
 
-/// How a process ended.
+/// The end of a process.
 pub struct End {
     pub code: Option<i32>,
     pub stdout: String,
-    /// Beside progress.
+    /// Without progress.
     pub stderr: String,
     pub progress: String,
-    /// Since it was waited for.
+    /// The time of waiting.
     pub after: Duration,
 }
 
@@ -86,7 +87,7 @@ impl Process {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for its end, which is not for ever.
+    /// Waits for its end, with a limit.
     pub fn end(mut self) -> End {
         let start = Instant::now();
         while self.is_running() {
@@ -110,14 +111,15 @@ impl Drop for Process {
     }
 }
 
-/// The program, to be run in a folder.
+/// The command of the program in a folder.
 pub fn program(folder: &Path) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("isvd-dist"));
     command.current_dir(folder).env_remove("ISVD_DATA").env_remove("ISVD_CLUSTER_SECRET");
     command
 }
 
-/// One process of a cluster. Its file of hosts is its own, so that it can know others by other addresses.
+/// One process of a cluster. It has its own file of hosts, so that it can reach the others by other
+/// addresses.
 pub fn member(folder: &Path, addresses: &[String], process: usize, arguments: &[&str]) -> Command {
     let hosts = folder.join(format!("hosts-{process}"));
     fs::write(&hosts, addresses.join("\n")).unwrap();
@@ -132,10 +134,10 @@ pub fn start(folder: &Path, addresses: &[String], arguments: &[&str]) -> Vec<Pro
     (0..addresses.len()).map(|process| Process::start(member(folder, addresses, process, arguments))).collect()
 }
 
-/// Processes, and workers of each.
+/// The number of processes, and of workers in each.
 pub type Shape = (usize, usize);
 
-/// A run to be cut off that nobody cuts off: its results, and how long three processes take for them.
+/// The uninterrupted run: its results, and its time on three processes.
 pub fn whole() -> &'static (TempDir, Duration) {
     static WHOLE: OnceLock<(TempDir, Duration)> = OnceLock::new();
     WHOLE.get_or_init(|| {
@@ -143,7 +145,7 @@ pub fn whole() -> &'static (TempDir, Duration) {
         let processes = start(folder.path(), &free_addresses(3), &[CUT_OFF, &["--workers=1"]].concat());
         processes.into_iter().for_each(|process| process.end().assert(0, &[]));
         let took = began.elapsed();
-        // One process alone is what all others are compared with.
+        // The reference is a single process.
         fs::remove_dir_all(folder.path().join("results")).unwrap();
         let mut alone = program(folder.path());
         alone.args(CUT_OFF).args(["--workers=2", "--out=results"]);
@@ -152,8 +154,8 @@ pub fn whole() -> &'static (TempDir, Duration) {
     })
 }
 
-/// Waits for the end of processes that went on with such a run, and compares their results. True if there was a checkpoint
-/// to go on from.
+/// Waits for the end of processes that resumed the run, and compares their results. True if they
+/// resumed from a checkpoint.
 #[track_caller]
 pub fn assert_ends_well(processes: Vec<Process>, folder: &Path, what: &str) -> bool {
     let ends: Vec<End> = processes.into_iter().map(Process::end).collect();
@@ -163,12 +165,12 @@ pub fn assert_ends_well(processes: Vec<Process>, folder: &Path, what: &str) -> b
     ends[0].stderr.contains("note: resumed from results/checkpoint/")
 }
 
-/// Numbers from 0 to 1 that look random, and are the same every time.
+/// Reproducible pseudo-random numbers from 0 to 1.
 pub fn fractions(count: u64) -> impl Iterator<Item = f64> {
     (1..=count).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64)
 }
 
-/// Cuts a run off after a pause, or after a shorter one if it was over by then.
+/// Interrupts a run after a pause, and repeats with a shorter pause if the run had ended.
 pub fn in_the_middle<T>(pause: Duration, cut_off: impl Fn(Duration) -> Option<T>) -> T {
     let mut pauses = (0..5).map(|times| pause / (1 << times));
     pauses.find_map(cut_off).expect("half a run is shorter than a run")

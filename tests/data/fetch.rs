@@ -16,7 +16,7 @@ use crate::support::need::{Need, found_or_skip};
 use crate::support::server::{Server, Site, noise};
 use crate::support::{self, assert_done, assert_refused, data_part, folder, names, text};
 
-/// Types `isvd-dist datasets …` in a folder that is also the user's home.
+/// Runs `isvd-dist datasets …` in a folder that is also the home folder.
 fn datasets(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = cargo_bin_cmd!("isvd-dist");
     for variable in ["ISVD_DATA", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
@@ -31,7 +31,8 @@ fn fetch(folder: &Path, server: &Server, name: &str) -> Output {
     datasets(folder, &["fetch", name, "--data=data", "--from", &server.address()])
 }
 
-/// Made-up files under the names of citeseer, of which no sums are on record. The fifth is the largest.
+/// Generated files with the names of citeseer, for which no checksums are on record. The fifth is
+/// the largest.
 fn citeseer() -> Site {
     let files = catalog::find("citeseer").unwrap().downloads().into_iter().enumerate();
     let files = files.map(|(i, (path, _))| (format!("/{path}"), noise(if i == 4 { LARGE } else { 5 + i }, i as u32)));
@@ -59,7 +60,7 @@ fn zip(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The folder of the real files of a dataset; where some are missing, `None`, and the test is skipped.
+/// The folder of the real files of a dataset. `None` if some are missing; the test is then skipped.
 #[track_caller]
 fn real(entry: &Entry) -> Option<PathBuf> {
     let found = catalog::locate_among(entry, &[support::data_folder()]);

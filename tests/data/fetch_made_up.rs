@@ -1,4 +1,4 @@
-//! Fetching datasets that no catalog has: made-up ones, with sums and limits to suit the test.
+//! Fetching generated datasets, with checksums and limits for the test.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -27,7 +27,7 @@ fn entry(package: Package, files: &[File]) -> Entry {
     Entry { folder: "made/up", package, files: files.to_vec().leak(), ..*catalog::find("ppi").unwrap() }
 }
 
-/// One file, `big`, that may be known.
+/// One file, `big`, whose checksum may be on record.
 fn loose(known: bool) -> Entry {
     let content = noise(LENGTH, 1);
     let file = if known { File::known("big", LENGTH as u64, sum(&content)) } else { File::unknown("big") };
@@ -89,7 +89,7 @@ fn an_archive_becomes_a_folder() {
     assert_eq!(server.log().len(), 0, "an optional file that is missing is no reason to fetch");
 }
 
-/// What is good stays, what is wrong or missing is replaced, and what is unknown is left alone.
+/// Valid files are kept, damaged or missing files are replaced, and unknown files are not touched.
 #[test]
 fn an_archive_completes_a_folder() {
     let (entry, site) = packed();
@@ -116,7 +116,7 @@ fn a_wrong_file_inside_an_archive_replaces_nothing() {
     assert!(names(&data.path().join("made")).is_empty());
 }
 
-/// Without a tag or a date only the sum can tell that the parts fit together.
+/// Without an ETag or a date, only the checksum shows that the parts belong together.
 #[test]
 fn going_on_needs_something_to_tell_that_the_file_is_the_same() {
     for (known, asked) in [(true, "/big from 50000 206"), (false, "/big 200")] {
@@ -165,7 +165,7 @@ fn a_server_that_falls_silent_is_given_up() {
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
-/// A device that is always full stands where the bytes should go.
+/// The target is a device that is always full.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_told() {
@@ -212,7 +212,7 @@ fn progress_ends_with_the_whole() {
     assert!(told.is_sorted_by_key(|(_, done, _)| *done));
 }
 
-/// Whoever comes second is told so, or finds everything in place.
+/// A second process reports that another one is active, or finds all files present.
 #[test]
 fn many_at_once() {
     let (server, data, entry) = (Server::start(site()), folder(), loose(true));

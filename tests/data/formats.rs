@@ -1,5 +1,5 @@
-//! Real files, checked against the counts that their sources publish; and files of every format
-//! that holds edges, of which no pair may be both learnt from and looked for.
+//! Real files, compared with the counts that their sources publish; and files of every edge format,
+//! in which no pair may be both a training edge and a held-out edge.
 
 mod hostile;
 
@@ -63,7 +63,7 @@ fn citation_networks_of_planetoid() {
         // Twenty of each class.
         let of = |class| split.train.iter().filter(|&&node| labels[node as usize] == class).count();
         assert!((0..classes as u32).all(|class| of(class) == 20));
-        // Neighbours mostly share a class, which wrong rows of test nodes would break.
+        // Most neighbours have the same class. Wrong rows of test nodes would change that.
         let test: HashSet<u32> = split.test.iter().copied().collect();
         let touching = dataset.graph.list().unwrap().edges.iter().filter(|(a, b)| test.contains(a) || test.contains(b));
         let (mut alike, mut all) = (0, 0);
@@ -86,7 +86,7 @@ fn ogbl_ddi() {
     let (valid, test) = (dataset.valid.unwrap(), dataset.test.unwrap());
     assert_eq!((valid.edges.len(), valid.non_edges.len()), (133_489, 101_882));
     assert_eq!((test.edges.len(), test.non_edges.len()), (133_489, 95_599));
-    // The splits are of one graph: no pair is in two of them.
+    // The splits are disjoint.
     let mut seen: HashSet<(u32, u32)> = HashSet::new();
     for &(a, b) in dataset.graph.list().unwrap().edges.iter().chain(&valid.edges).chain(&test.edges) {
         assert!(seen.insert((a.min(b), a.max(b))));
@@ -127,7 +127,7 @@ fn ogbn_arxiv() {
     assert!(within(&split.train, 0, 2017) && within(&split.valid, 2018, 2018) && within(&split.test, 2019, 9999));
 }
 
-/// Edges of a graph that is to be written down: each node with the next three, and some far ones.
+/// The edges of a graph: each node with the next three, and some distant ones.
 fn made_up() -> Vec<(u32, u32)> {
     let near = (0..200u32).flat_map(|node| (1..4).map(move |step| (node, (node + step) % 200)));
     near.chain((0..200).map(|node| (node, (node * 37 + 50) % 200))).filter(|(from, to)| from != to).collect()
@@ -155,8 +155,8 @@ fn npy(numbers: &[i64], shape: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// What `scipy.sparse.save_npz` writes of a matrix of coordinates; the name of its format is text
-/// of numpy.
+/// The file that `scipy.sparse.save_npz` writes for a COO matrix; the name of its format is a NumPy
+/// string.
 fn scipy(edges: &[(u32, u32)], nodes: i64) -> Vec<u8> {
     let column = |of: fn(&(u32, u32)) -> u32| edges.iter().map(|edge| i64::from(of(edge))).collect::<Vec<_>>();
     let (rows, columns, ones) = (column(|edge| edge.0), column(|edge| edge.1), vec![1; edges.len()]);
@@ -205,7 +205,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Catches an edge that is looked for while its reverse, or another listing of it, is learnt from.
+/// Catches a held-out edge whose reverse, or whose second listing, is a training edge.
 #[track_caller]
 fn assert_no_leak(dataset: &Dataset, what: &str) {
     let joined: HashSet<(u32, u32)> = both_ways(&dataset.graph.list().unwrap().edges).into_iter().collect();
@@ -249,7 +249,7 @@ fn no_pair_of_a_store_is_learnt_from_and_looked_for() {
     }
 }
 
-/// Catches a symmetric matrix whose edges count twice: A is the matrix that was stored.
+/// Catches a symmetric matrix whose edges count twice: A is the stored matrix.
 #[test]
 fn a_symmetric_matrix_is_its_own_adjacency_matrix() {
     let folder = folder();

@@ -1,14 +1,14 @@
-//! Every command of every page is executed, page by page, each in a folder of its own.
+//! Executes every command of every page. Each page has a folder of its own.
 //!
-//! A block of `sh` is run by bash with the program in its path. Files that it names and that are not there are made up before, by
-//! their names. A comment right before a block says what it needs, or why it cannot be run:
+//! bash runs a block of `sh` with the program in its path. Missing files that a block names are
+//! generated before. A comment right before a block states its requirements, or why it is not run:
 //!
-//! | comment | what happens |
+//! | comment | treatment |
 //! |---|---|
-//! | `<!-- needs: dataset NAME -->` | it is run where the dataset is |
-//! | `<!-- needs: program NAME -->` | it is run where the program is |
-//! | `<!-- runs until stopped -->` | it is interrupted after a while, and must end well or with 130 |
-//! | `<!-- not run: REASON -->` | it is left out |
+//! | `<!-- needs: dataset NAME -->` | run if the dataset is available |
+//! | `<!-- needs: program NAME -->` | run if the program is available |
+//! | `<!-- runs until stopped -->` | interrupted after a while; must succeed or exit with 130 |
+//! | `<!-- not run: REASON -->` | skipped |
 
 use std::fs;
 use std::io::Write;
@@ -26,22 +26,22 @@ use crate::page::{Block, Page, pages};
 use crate::support::need::{Need, found_or_skip};
 use crate::support::{data_folder, folder, text};
 
-/// The longest that a block may take.
+/// The time limit of a block.
 const MOST: Duration = Duration::from_secs(600);
-/// How long something that runs until it is stopped is let run.
+/// The time after which a block that runs until stopped is interrupted.
 const A_WHILE: Duration = Duration::from_secs(3);
 
-/// Nodes of the graphs that are made up, and what they carry.
+/// The size of generated graphs, features and labels.
 const NODES: usize = 400;
 const COMMUNITIES: usize = 5;
 const FEATURES: usize = 120;
 
-/// What becomes of a block.
+/// The treatment of a block.
 enum Verdict {
     Run,
     Stop,
     Skip(String),
-    /// It needs what is not here.
+    /// A requirement is missing.
     Lacks(Need, String),
 }
 
@@ -68,7 +68,7 @@ fn verdict(block: &Block) -> Verdict {
     if is_met { Verdict::Run } else { Verdict::Lacks(need, name.to_owned()) }
 }
 
-/// Makes up the files that a block names, by their names.
+/// Generates the files that a block names.
 fn make_files(folder: &Path, block: &str) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     let mut names: Vec<&str> = block.split(|c| !is_part(c)).filter(|name| !name.contains('/')).collect();
@@ -100,7 +100,7 @@ fn make_files(folder: &Path, block: &str) {
     }
 }
 
-/// Numbers that look like nothing in particular.
+/// Pseudo-random numbers.
 fn draw(number: usize) -> usize {
     (number as u64 ^ 0x5bd1_e995)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -109,7 +109,8 @@ fn draw(number: usize) -> usize {
         >> 11
 }
 
-/// Edges that mostly stay within a community: the numbers of a community leave the same rest.
+/// Edges that are mostly within a community. Nodes of a community are congruent modulo their
+/// number.
 fn edges() -> String {
     let edge = |number: usize| {
         let from = number % NODES;
@@ -120,7 +121,7 @@ fn edges() -> String {
     (0..10 * NODES).map(edge).collect()
 }
 
-/// Features that tell of the community.
+/// Features that depend on the community.
 fn write_features(path: &Path) {
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({NODES}, {FEATURES}), }}");
     header += &" ".repeat(63 - (10 + header.len()) % 64);
@@ -139,7 +140,7 @@ fn write_features(path: &Path) {
     fs::File::create(path).unwrap().write_all(&file).unwrap();
 }
 
-/// Runs a script, for so long, and then interrupts it.
+/// Runs a script; if it runs until stopped, interrupts it after a while.
 pub fn run(folder: &Path, script: &str, until_stopped: bool) -> Output {
     let programs = Path::new(env!("CARGO_BIN_EXE_isvd-dist")).parent().unwrap().to_owned();
     let others = std::env::var_os("PATH").unwrap_or_default();
@@ -171,7 +172,7 @@ pub fn run(folder: &Path, script: &str, until_stopped: bool) -> Output {
     Output { status, stdout: fs::read(out.path()).unwrap(), stderr: fs::read(err.path()).unwrap() }
 }
 
-/// How many blocks were run, and which were not.
+/// The number of blocks that were run, and the blocks that were not.
 fn run_page(page: &Page) -> (usize, Vec<String>) {
     let folder = folder();
     let (mut count, mut skipped) = (0, Vec::new());
@@ -221,7 +222,7 @@ fn what_cannot_be_run_is_understood() {
     assert!(matches!(verdict(&block("needs: program no-such-thing")), Verdict::Lacks(Need::Programs, _)));
 }
 
-/// A command that fails is found, and one that never ends is stopped.
+/// A failing command is detected, and an endless one is stopped.
 #[test]
 fn a_page_that_is_wrong_is_found() {
     let page = |text: &str| Page { path: PathBuf::from("page.md"), text: text.to_owned() };

@@ -1,4 +1,4 @@
-//! The programs in `examples/` end well.
+//! The programs in `examples/` succeed.
 
 #[path = "../../examples/classify.rs"]
 mod classify;
@@ -43,7 +43,7 @@ fn an_operator_of_ones_own() {
     own_operator::main().unwrap();
 }
 
-/// None is forgotten here.
+/// Every example has a test here.
 #[test]
 fn every_program_is_run() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");

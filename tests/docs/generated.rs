@@ -1,4 +1,4 @@
-//! Pages that are made from the code are as the code would make them now.
+//! Generated pages are up to date.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use isvd_dist::config::{KEYS, shipped};
 
 use crate::page::project;
 
-/// Writes the pages anew where this variable is set.
+/// If this variable is set, the pages are written.
 const RENEW: &str = "ISVD_RENEW";
 
 #[track_caller]
@@ -73,7 +73,7 @@ fn command_page(page: &mut String, command: &mut Command, name: &str) {
     }
 }
 
-/// What `--help` says of every command.
+/// The `--help` of every command.
 #[test]
 fn the_page_of_commands() {
     let mut page = "# Commands

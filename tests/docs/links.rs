@@ -1,10 +1,10 @@
-//! Links between pages lead somewhere.
+//! Links between pages have existing targets.
 
 use std::path::Path;
 
 use crate::page::{Page, pages, project};
 
-/// What the links of a text lead to, without those within comments and blocks of code.
+/// The targets of the links of a text, except in comments and code.
 fn targets(text: &str) -> Vec<String> {
     let parts = text.split("<!--").enumerate();
     let text: String = parts
@@ -19,7 +19,7 @@ fn targets(text: &str) -> Vec<String> {
         if is_code {
             continue;
         }
-        // What stands between backquotes is no link.
+        // Text between backquotes is not a link.
         let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
         let links = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
         targets.extend(links.map(|(target, _)| target.to_owned()));
@@ -27,7 +27,7 @@ fn targets(text: &str) -> Vec<String> {
     targets
 }
 
-/// The name that a heading has in addresses.
+/// The anchor of a heading.
 fn anchor(heading: &str) -> String {
     let kept = |c: char| c.is_alphanumeric() || c == ' ' || c == '-' || c == '_';
     heading

@@ -1,4 +1,4 @@
-//! What the README, `docs/` and `examples/` tell people to write and to type works as they say.
+//! The commands and programs of the README, `docs/` and `examples/` work.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,13 +1,13 @@
-//! A module uses only modules to its left in the drawing of the library's page, and no other way round.
+//! A module uses only modules to its left in the drawing of the library's page.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::source::{Token, sources, tokens, without_tests};
 
-/// The modules from left to right, and those that each may use. Left out is what a module must not know although it stands
-/// to its left: graphs for solvers, workers for metrics, plans and workers for configs, and files for whatever lies between a
-/// matrix and its decomposition.
+/// The modules from left to right, and the modules that each may use. Some modules to the left are
+/// excluded: graphs for solvers, workers for metrics, plans and workers for configs, and files for
+/// everything between a matrix and its decomposition.
 const MODULES: [(&str, &[&str]); 16] = [
     ("kernel", &[]),
     ("graph", &["kernel"]),
@@ -30,7 +30,7 @@ const MODULES: [(&str, &[&str]); 16] = [
 /// Every module to the left.
 const ALL: &[&str] = &["*"];
 
-/// Dataflow libraries, and the one module that knows them.
+/// Dataflow libraries, and the only module that may use them.
 const DATAFLOW: [&str; 2] = ["timely", "differential_dataflow"];
 const KNOWS_DATAFLOW: &str = "engine";
 
@@ -40,17 +40,17 @@ const UNSAFE: [(&str, &str); 2] = [
     ("support/need.rs", "to print a line when a test program ends takes `atexit`, a function of C"),
 ];
 
-/// A module that is used where it must not be.
+/// A forbidden use of a module.
 #[derive(Debug, PartialEq, Eq)]
 struct Arrow {
     line: usize,
     to: String,
 }
 
-/// Which modules at the root of the crate a file names, whose own module lies so many levels below it.
+/// The root modules that a file names. `level` is that of its own module below the root.
 fn uses(tokens: &[Token], level: usize) -> Vec<Arrow> {
     let mut arrows = Vec::new();
-    // Modules within the file, by the depth of braces in which each was opened.
+    // Inline modules, by the depth of their opening brace.
     let (mut depth, mut inner) = (0, Vec::new());
     for (number, token) in tokens.iter().enumerate() {
         let is_first = number == 0 || tokens[number - 1].text != "::";
@@ -78,7 +78,7 @@ fn uses(tokens: &[Token], level: usize) -> Vec<Arrow> {
     arrows
 }
 
-/// Goes on with a path that has come to a module so many levels below the root.
+/// Follows a path from a module at a given level below the root.
 fn follow(tokens: &[Token], level: usize, arrows: &mut Vec<Arrow>) {
     if tokens.first().is_some_and(|token| token.text == "::") {
         step(&tokens[1..], level, arrows);
@@ -113,7 +113,7 @@ fn step(tokens: &[Token], level: usize, arrows: &mut Vec<Arrow>) {
     }
 }
 
-/// How many levels below the root the module of a file lies, and which module at the root it belongs to.
+/// The level of the module of a file below the root, and the root module that it belongs to.
 fn place(path: &Path) -> (String, usize) {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).skip(1).collect();
     let (file, folders) = parts.split_last().unwrap();
@@ -121,7 +121,7 @@ fn place(path: &Path) -> (String, usize) {
     (name.to_owned(), folders.len() + usize::from(*file != "mod.rs"))
 }
 
-/// The modules that a file of `src` uses and must not.
+/// The forbidden modules that a file of `src` uses.
 fn wrong_arrows(path: &Path, tokens: &[Token]) -> Vec<Arrow> {
     let (from, level) = place(path);
     let number = MODULES.iter().position(|(name, _)| *name == from);
@@ -195,11 +195,12 @@ fn modules_use_only_those_to_their_left() {
     assert!(of_tests.len() > 10 && all.len() > 200, "{} of {} files", of_tests.len(), all.len());
 }
 
-/// What prints, ends the process, or looks at the terminal or the environment.
+/// Functions that print, end the process, or read the terminal or the environment.
 const OF_PROGRAMS: [&str; 9] =
     ["print", "println", "eprint", "eprintln", "process", "stdout", "stderr", "IsTerminal", "env"];
 
-/// An experiment is library code: a program that runs one decides what is printed, and names its own options in errors.
+/// An experiment is library code: its caller decides what is printed, and adds its own options to
+/// errors.
 #[test]
 fn experiments_do_not_print() {
     for source in sources(&["src/experiment"]) {
@@ -263,7 +264,7 @@ use crate::config::Experiment;
     ]);
     assert_eq!(arrows("src/graph/order.rs"), found);
     assert_eq!(arrows("src/graph/sparse/mod.rs"), found);
-    // One level up: what was a module of the root is now one above it or below.
+    // One level up: `super` refers to another module.
     let from_the_root = arrows("src/graph/mod.rs");
     assert!(
         from_the_root.contains(&(10, "evaluate".to_owned())) && from_the_root.contains(&(10, "finetune".to_owned()))

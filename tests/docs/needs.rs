@@ -1,5 +1,5 @@
-//! A test that lacks what it needs is skipped, and one line a kind says so. It fails instead where
-//! `ISVD_REQUIRE` has the kind.
+//! A test whose requirement is missing is skipped, and one line per kind reports it. It fails
+//! instead if `ISVD_REQUIRE` lists the kind.
 
 use std::env;
 use std::process::{Command, Output};
@@ -8,11 +8,11 @@ use crate::page::Page;
 use crate::support::need::{Need, found_or_skip};
 use crate::support::text;
 
-/// The kinds that are missing, in the process that a test starts.
+/// The missing kinds in the process that a test starts.
 const LACKED: &str = "ISVD_TEST_LACKED";
 
-/// Runs the tests at the end of this file in a process of their own. Some kinds are missing there,
-/// and some are required.
+/// Runs the tests at the end of this file in a separate process, in which some kinds are missing
+/// and some required.
 fn run(lacked: &str, required: &str) -> Output {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["needs::lacking_", "--ignored"]).env(LACKED, lacked).env("ISVD_REQUIRE", required);
@@ -25,7 +25,7 @@ fn assert_fails(output: &Output, words: &str) {
     assert!(!output.status.success() && said.contains(words), "`{words}` is not in: {said}");
 }
 
-/// Catches a skip that nobody sees: the harness keeps to itself what a test prints.
+/// Catches invisible skips: the harness captures the output of tests.
 #[test]
 fn skips_are_told_in_one_line_a_kind() {
     let output = run("data,browser", "");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A page.
 pub struct Page {
-    /// Below the folder of the project.
+    /// Relative to the folder of the project.
     pub path: PathBuf,
     pub text: String,
 }

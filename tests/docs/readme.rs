@@ -1,4 +1,4 @@
-//! What the README shows is what there is.
+//! The README shows the actual output and figures.
 
 use crate::page::Page;
 use crate::support::{assert_done, data, data_part, folder, run, text};
@@ -11,7 +11,7 @@ fn the_command_that_runs_all_tests_is_the_one_of_the_checks() {
     assert!(include_str!("../../.ci/run").lines().any(|line| line.starts_with(command)));
 }
 
-/// Every line but those that say who computed it, how long it took and how much memory it needed.
+/// Compares all lines except workers, time and memory.
 #[test]
 fn the_demo_prints_what_the_readme_shows() {
     let folder = folder();
@@ -25,7 +25,8 @@ fn the_demo_prints_what_the_readme_shows() {
     assert_eq!(lasting(text(&output.stdout)), lasting(&shown.text));
 }
 
-/// Catches figures of an earlier program: those of configs that take seconds. `benches/figures/run` measures all.
+/// Catches outdated figures, for configs that take seconds. `benches/figures/run` measures all
+/// figures.
 #[test]
 fn the_figures_are_those_of_the_program() {
     let readme = std::fs::read_to_string("README.md").unwrap();

@@ -1,11 +1,11 @@
-//! Rust sources as tokens, without comments, literals and what only tests compile.
+//! Tokens of Rust sources, without comments, literals and code for tests.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::page::project;
 
-/// A word or a sign.
+/// A word or a punctuation mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     pub text: String,
@@ -15,7 +15,7 @@ pub struct Token {
 
 /// A file of Rust.
 pub struct Source {
-    /// Below the folder of the project.
+    /// Relative to the folder of the project.
     pub path: PathBuf,
     pub text: String,
 }
@@ -40,7 +40,8 @@ pub fn sources(folders: &[&str]) -> Vec<Source> {
     sources
 }
 
-/// The words and signs of a text; `::` is one sign. Comments, strings, characters and lifetimes are left out.
+/// The tokens of a text; `::` is one token. Comments, strings, characters and lifetimes are
+/// skipped.
 pub fn tokens(text: &str) -> Vec<Token> {
     let mut scan = Scan { rest: text, line: 1 };
     let mut tokens = Vec::new();
@@ -58,7 +59,8 @@ pub fn tokens(text: &str) -> Vec<Token> {
         } else if first == '"' {
             scan.skip_quoted('"');
         } else if first == '\'' {
-            // A character closes after one, or after an escape; a lifetime does not close.
+            // A character literal ends after one character or escape; a lifetime has no closing
+            // quote.
             let mut after = scan.rest.chars().skip(1);
             let is_character = after.next() == Some('\\') || after.next() == Some('\'');
             if is_character {
@@ -88,7 +90,7 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// How many hashes a raw string has before its first quote, where one starts.
+/// The number of hashes of a raw string, if one starts here.
 fn raw_string(text: &str) -> Option<usize> {
     let rest = ["r", "br", "cr"].iter().find_map(|prefix| text.strip_prefix(prefix))?;
     let hashes = rest.len() - rest.trim_start_matches('#').len();
@@ -143,7 +145,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The tokens that are compiled without `cfg(test)`, and the modules in files of their own that are compiled with it alone.
+/// The tokens that are compiled without `cfg(test)`, and the modules in files of their own that are
+/// compiled with it alone.
 pub fn without_tests(tokens: &[Token]) -> (Vec<Token>, Vec<String>) {
     let (mut kept, mut files) = (Vec::new(), Vec::new());
     let mut next = 0;
@@ -164,20 +167,20 @@ pub fn without_tests(tokens: &[Token]) -> (Vec<Token>, Vec<String>) {
     (kept, files)
 }
 
-/// Whether an attribute starts here that leaves its item to tests.
+/// Whether an attribute starts here that restricts its item to tests.
 fn is_for_tests(tokens: &[Token]) -> bool {
     let starts =
         |with: &[&str]| tokens.len() >= with.len() && tokens.iter().zip(with).all(|(token, with)| token.text == *with);
     starts(&["#", "[", "cfg", "(", "test", ")", "]"]) || starts(&["#", "[", "cfg", "(", "all", "(", "test"])
 }
 
-/// How many tokens an item has, its attributes included.
+/// The number of tokens of an item, including its attributes.
 fn item(tokens: &[Token]) -> usize {
     let mut next = 0;
     while tokens.get(next).is_some_and(|token| token.text == "#") {
         next += 1 + group(&tokens[next + 1..]);
     }
-    // These end with a semicolon, whatever is in braces before.
+    // These items end with a semicolon, also if they contain braces.
     let keywords = ["use", "static", "type"];
     let is_statement = tokens[next..]
         .iter()
@@ -194,7 +197,7 @@ fn item(tokens: &[Token]) -> usize {
     next
 }
 
-/// How many tokens stand from an opening bracket to the one that closes it; one where none opens.
+/// The number of tokens from an opening bracket to its closing one; 1 if there is none.
 fn group(tokens: &[Token]) -> usize {
     let mut depth = 0;
     for (number, token) in tokens.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The way of a new user who has nothing but the README and an edge list.
+//! The first steps of a new user with the README and an edge list.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,12 +8,12 @@ use crate::commands::run;
 use crate::page::Page;
 use crate::support::{folder, text};
 
-/// The section to follow.
+/// The section with the first steps.
 const SECTION: &str = "## Your own graph in three steps";
-/// More than this nobody should have to type.
+/// The largest number of commands.
 const MOST_COMMANDS: usize = 5;
 
-/// Two crowds of people who know each other, by names of their own.
+/// Two groups of people, with names as ids.
 fn edges() -> String {
     let name = |crowd: &str, number: usize| format!("{crowd}-{}", number % 60);
     let mut text = "# who knows whom\n".to_owned();
@@ -44,7 +44,7 @@ fn from_nothing_to_the_nearest_neighbours_in_ones_own_edge_list() {
     fs::write(folder.path().join("edges.txt"), edges()).unwrap();
     let mut printed = String::new();
     for command in &commands[1..] {
-        // The README takes 17 for an id of the reader's.
+        // The README uses 17 as an id.
         let output = run(folder.path(), &command.replace("--node 17", "--node ann-7"), false);
         assert!(output.status.success(), "{command}: {}", text(&output.stderr));
         text(&output.stdout).clone_into(&mut printed);
@@ -57,7 +57,7 @@ fn from_nothing_to_the_nearest_neighbours_in_ones_own_edge_list() {
     let left = isvd_dist::dataset::format::read_npy(&results.join("left.npy")).unwrap();
     assert_eq!(left.shape[0], 120, "a vector for everybody");
 
-    // Who is asked for, and then the nearest.
+    // The queried node, and then the nearest nodes.
     let lines: Vec<&str> = printed.lines().collect();
     assert_eq!((lines[0], lines.len()), ("ann-7", 11), "{printed}");
     let nearest: Vec<&str> = lines[1..].iter().map(|line| line.split_whitespace().nth(1).unwrap()).collect();

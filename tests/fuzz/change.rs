@@ -1,14 +1,14 @@
-//! Changes to bytes that those who parse them like least.
+//! Changes of bytes that are likely to break parsers.
 
 use isvd_kernel::random::{bits, stream};
 
-/// The numbers of a seed.
+/// A stream of random numbers with a seed.
 pub struct Numbers {
     seed: u64,
     drawn: u64,
 }
 
-/// Where sizes overflow, and where they nearly do.
+/// Sizes that overflow, or nearly overflow.
 const EXTREMES: [u64; 14] = [
     0,
     1,
@@ -25,7 +25,7 @@ const EXTREMES: [u64; 14] = [
     u64::MAX - 7,
     u64::MAX,
 ];
-/// What texts are made of.
+/// Characters of text formats.
 const SIGNS: &[u8] = b"{}[]\",:-+.eE\\0129tfn \n\0\xff";
 
 impl Numbers {
@@ -74,7 +74,7 @@ impl Numbers {
             6 => bytes.extend((0..end - place).map(|place| place as u8)),
             7 => self.change_digits(bytes, place),
             width @ (8 | 9) => {
-                // A number of two to eight bytes, where one may be.
+                // Overwrites a number of two to eight bytes.
                 let width = if width == 8 { 8 } else { 1 << (1 + self.below(2)) };
                 let start = place / width * width;
                 let number = self.extreme().to_le_bytes();
@@ -84,7 +84,7 @@ impl Numbers {
         }
     }
 
-    /// Puts another number in the place of the next one that is written in digits.
+    /// Replaces the next number that is written in digits.
     fn change_digits(&mut self, bytes: &mut Vec<u8>, place: usize) {
         let Some(start) = bytes[place..].iter().position(u8::is_ascii_digit) else { return };
         let start = place + start;

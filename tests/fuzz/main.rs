@@ -1,8 +1,8 @@
-//! Whatever bytes come from the wire or from a disk, nothing panics, nothing asks for more memory than they are worth, and
-//! what is taken for valid says what it was taken for.
+//! For any bytes from the network or from a disk, parsers do not panic, allocate memory in
+//! proportion to the input, and name what they accepted.
 //!
-//! Each target gets valid bytes, changed at random, for three seconds, or `ISVD_FUZZ_SECONDS`. What fails can be tried again
-//! alone, with the `ISVD_FUZZ_SEED` that the failure names.
+//! Each target parses randomly changed valid bytes for three seconds, or for `ISVD_FUZZ_SECONDS`.
+//! To repeat a failure, set `ISVD_FUZZ_SEED` to the seed that it names.
 
 mod change;
 mod memory;
@@ -20,7 +20,7 @@ use change::Numbers;
 use memory::measured;
 
 const SECONDS: u64 = 3;
-/// Bytes that may be asked for because of one byte.
+/// Bytes that may be allocated for each byte of the input.
 const WORTH: usize = 64;
 
 fn variable(name: &str) -> Option<u64> {
@@ -33,7 +33,7 @@ fn fuzz(target: &Target) {
         return;
     }
     let end = Instant::now() + Duration::from_secs(variable("ISVD_FUZZ_SECONDS").unwrap_or(SECONDS));
-    // Other ones each time: what one run does not find the next may.
+    // A new seed for each run, so that repeated runs cover more inputs.
     let mut seeds = Numbers::of(RandomState::new().hash_one(target.name));
     let (mut tried, mut taken) = (0, 0);
     while Instant::now() < end {
@@ -43,7 +43,8 @@ fn fuzz(target: &Target) {
     println!("{}: {tried} tried, {taken} of them taken", target.name);
 }
 
-/// Tries bytes of a seed as they are, and changed; whether they were taken when they were changed.
+/// Parses the bytes of a seed unchanged and changed. Returns whether the changed ones were
+/// accepted.
 fn attempt(target: &Target, seed: u64) -> bool {
     let mut numbers = Numbers::of(seed);
     let whole = (target.example)(&mut |bound| numbers.below(bound));
@@ -61,7 +62,7 @@ fn tried(target: &Target, seed: u64, bytes: &[u8]) -> bool {
     is_taken
 }
 
-/// One test a target, and none left out.
+/// One test for each target.
 macro_rules! tests {
     ($($test:ident: $name:literal,)*) => {
         $(#[test]

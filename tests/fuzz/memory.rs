@@ -1,4 +1,4 @@
-//! How much memory a thread asks for.
+//! The memory that a thread allocates.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,17 +13,17 @@ thread_local! {
     static HELD: Cell<Held> = const { Cell::new(Held { now: 0, most: 0 }) };
 }
 
-/// Counts what every thread holds. What one thread gets and another gives back is counted wrongly, but on.
+/// Counts the bytes that every thread holds. Bytes that another thread frees stay counted.
 struct Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 fn count(more: usize, less: usize) {
-    // A thread that ends has nothing to count with.
+    // The counter of a thread is gone while the thread ends.
     let _ = HELD.try_with(|held| {
         let now = held.get().now.wrapping_add(more).wrapping_sub(less);
-        // Less than nothing is what came from another thread.
+        // A negative count means that the thread frees the memory of another one.
         let now = if now > isize::MAX as usize { 0 } else { now };
         held.set(Held { now, most: held.get().most.max(now) });
     });
@@ -44,7 +44,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Does something, and says how many bytes more than before this thread held at most meanwhile.
+/// Runs a function. Returns the peak of the bytes that this thread held, relative to the start.
 pub fn measured<T>(act: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get().now;
     HELD.set(Held { now: before, most: before });

@@ -1,4 +1,4 @@
-//! A store of our own whose files were changed by somebody who knows how to write checksums.
+//! A store whose files were changed and whose checksums were adjusted accordingly.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Each change is tried on the whole store.
+/// The complete store is read after each change.
 const ROOM: usize = 1 << 20;
 
 pub const TARGET: Target = Target { name: "store", example, takes, room: ROOM };
@@ -63,16 +63,16 @@ fn write(folder: &Path) {
     writer.finish_with(&graph, making, None).unwrap();
 }
 
-/// The number of a file, and its content.
+/// The index of a file, and its content.
 fn example(draw: &mut Draw<'_>) -> Vec<u8> {
-    // What a store says of itself is half of the matter.
+    // The manifest is changed in half of the cases.
     let manifest = FILES.iter().position(|(name, _)| name == MANIFEST).unwrap();
     let number = if draw(2) == 0 { manifest } else { draw(FILES.len()) };
     [&[number as u8], &FILES[number].1[..]].concat()
 }
 
 thread_local! {
-    /// The folder of a thread: the store as it was before, and between two changes.
+    /// The folder of a thread. It contains the unchanged store between two changes.
     static FOLDER: TempDir = {
         let folder = tempfile::tempdir().unwrap();
         FILES.iter().for_each(|(name, content)| fs::write(folder.path().join(name), content).unwrap());
@@ -97,7 +97,8 @@ fn takes(bytes: &[u8]) -> bool {
     })
 }
 
-/// Puts a file in the place of another. To write over one would bring it to the disk on some systems, which takes long.
+/// Replaces a file by another. Overwriting it would synchronise it to the disk on some systems,
+/// which is slow.
 fn put(path: &Path, content: &[u8]) {
     let _ = fs::remove_file(path);
     fs::write(path, content).unwrap();
@@ -118,7 +119,7 @@ fn with_checksums(name: &str, content: &[u8]) -> String {
     manifest.to_string()
 }
 
-/// Looks at everything, as a run that uses everything does.
+/// Reads all pieces of the store.
 fn use_all(folder: &Path) -> Result<(), StoreError> {
     let dataset = Store::open(folder)?.dataset()?;
     let list = dataset.graph.list()?;

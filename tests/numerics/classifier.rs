@@ -1,4 +1,4 @@
-//! The classifier against its definition, written down densely in f64.
+//! The classifier, compared with its definition in dense f64 arithmetic.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use crate::common::{CLUSTERS, Numbers, Table, dense, dense_svd, form, pseudo_inv
 const CLASSES: usize = 3;
 const FEATURES: usize = 4;
 
-/// A random graph: every ninth node isolated, some edges listed twice and some from a node to itself.
+/// A random graph: every ninth node is isolated; some edges are listed twice, and some are
+/// self-loops.
 fn graph(nodes: usize, is_weighted: bool, seed: u64) -> Graph {
     let numbers = &mut Numbers(seed);
     let mut pick = || loop {
@@ -85,7 +86,7 @@ fn propagations(graph: &Graph) -> (Table, Table) {
     (average, neighbours)
 }
 
-/// M by its definition: with labels in steps one and two if there are any.
+/// M by its definition, with labels in steps one and two if there are any.
 fn oracle(graph: &Graph, features: &Table, layers: usize, labels: Option<&Table>) -> Table {
     let (average, neighbours) = propagations(graph);
     let mut features = features.clone();
@@ -105,7 +106,7 @@ fn oracle(graph: &Graph, features: &Table, layers: usize, labels: Option<&Table>
     beside(&blocks)
 }
 
-/// The entries of M as the engine forms them, the same bits on every cluster.
+/// The entries of M as the engine forms them, with the same bits on every cluster.
 fn formed(matrix: &Matrix) -> Dense {
     let on = |cluster| {
         let result: Result<_, EngineError> = run(cluster, vec![Arc::new(Program::form(matrix))], |session| {
@@ -119,7 +120,8 @@ fn formed(matrix: &Matrix) -> Dense {
     first
 }
 
-/// Catches a block that is missing, out of order, or of the wrong power; wrong degrees of weighted and isolated nodes.
+/// Catches a missing or misplaced block, a wrong power, and wrong degrees of weighted and isolated
+/// nodes.
 #[test]
 fn the_matrix_is_its_definition() {
     for (is_weighted, nodes) in [(false, 75), (true, 75), (true, 9)] {
@@ -151,7 +153,7 @@ fn the_matrix_is_its_definition() {
     }
 }
 
-/// Catches columns of labels that are taken for features, and the other way round.
+/// Catches columns of labels that are used as features, and vice versa.
 #[test]
 fn feature_columns_are_those_that_labels_do_not_change() {
     let graph = graph(60, false, 5);
@@ -167,8 +169,9 @@ fn feature_columns_are_those_that_labels_do_not_change() {
     }
 }
 
-/// No leakage: whatever label i is, row i is the same. Catches a diagonal left in Z, and returns that are not taken out of
-/// the second step. Where nothing is subtracted every bit stays; the second step is a difference, whose rounding may tell.
+/// Row i does not depend on label i. Catches a diagonal that is left in Z, and returning walks that
+/// are left in the second step. Bits are equal except in the second step, which is a difference and
+/// has rounding errors.
 #[test]
 fn a_row_does_not_depend_on_its_own_label() {
     for is_weighted in [false, true] {
@@ -202,7 +205,7 @@ fn a_row_does_not_depend_on_its_own_label() {
     }
 }
 
-/// What rounding of the second step may tell a row of its own label: a few units in the last place of numbers below one.
+/// The rounding error of the second step: a few units in the last place of numbers below one.
 const SECOND_STEP: f32 = 4.0 * f32::EPSILON;
 
 fn options(rows: Rows, method: Method) -> Options {
@@ -239,7 +242,7 @@ fn fitted(design: &Design, labels: &[u32], learn: &[u32], options: &Options) -> 
     first
 }
 
-/// The targets of some rows: the nodes of `learn` at their places, zeros elsewhere.
+/// The targets of some rows: those of the nodes in `learn`, and zero otherwise.
 fn target_table(labels: &[u32], learn: &[u32], rows: usize, places: &[u32], targets: Targets) -> Table {
     let mut table = Table::new(rows, CLASSES, |_, _| 0.0);
     for (&node, &place) in learn.iter().zip(places) {
@@ -251,7 +254,7 @@ fn target_table(labels: &[u32], learn: &[u32], rows: usize, places: &[u32], targ
     table
 }
 
-/// W* of the oracle: M from its definition, the rows to decompose, copies below each other.
+/// W* by the oracle: M by its definition, the rows to decompose, and the stacked copies.
 fn expected_weights(graph: &Graph, design: &Design, labels: &[u32], learn: &[u32], options: &Options) -> (Table, f64) {
     let learn: Vec<u32> = learn.iter().copied().filter(|&node| labels[node as usize] != UNLABELLED).collect();
     let known = one_hot(labels, &learn);
@@ -279,7 +282,7 @@ fn expected_weights(graph: &Graph, design: &Design, labels: &[u32], learn: &[u32
     (weights, values[0] / values[used - 1])
 }
 
-/// Catches rows, targets or copies that do not belong together, in every combination of them.
+/// Catches rows, targets and copies that do not match, in all combinations.
 #[test]
 fn the_weights_are_those_of_the_pseudo_inverse() {
     for (nodes, learners) in [(150, 90), (80, 12)] {
@@ -305,7 +308,7 @@ fn the_weights_are_those_of_the_pseudo_inverse() {
     }
 }
 
-/// Catches labels that are read though they are not to be learnt from.
+/// Catches labels that are read although they are not training labels.
 #[test]
 fn labels_that_are_not_to_be_learnt_from_are_not_read() {
     let graph = graph(70, false, 14);
@@ -327,8 +330,9 @@ fn softmax(table: &Table) -> Table {
     Table::new(table.rows, table.columns, |row, column| table.at(row, column).exp() / total(row))
 }
 
-/// Theorem 2 through everything between: the network that starts from the weights of a design says of every node whose label
-/// is not known what the linear classifier says of it. (At a known one the linear classifier takes out what comes back.)
+/// Theorem 2, end to end: for every node with an unknown label, the initial network and the linear
+/// classifier give the same scores. (For a known label, the linear classifier removes returning
+/// walks.)
 #[test]
 fn a_network_starts_as_the_linear_classifier() {
     let graph = graph(130, true, 30);
@@ -358,7 +362,8 @@ fn a_network_starts_as_the_linear_classifier() {
     }
 }
 
-/// Catches labels of the first pass that stay out of the second, and probabilities in place of what is known.
+/// Catches labels of the first pass that are missing in the second, and probabilities in place of
+/// known labels.
 #[test]
 fn scores_are_the_matrix_times_the_weights() {
     let graph = graph(130, true, 17);
@@ -398,7 +403,7 @@ fn scores_are_the_matrix_times_the_weights() {
     assert!(matches!(error, Err(ClassifierError::OtherColumns { .. })));
 }
 
-/// Catches an overflow of scores that are far from zero.
+/// Catches an overflow of large scores.
 #[test]
 fn probabilities_of_large_scores_are_finite() {
     let scores = Dense::new(2, 3, vec![1000.0, 999.0, -1000.0, -500.0, -500.0, -500.0]).unwrap();
@@ -407,7 +412,7 @@ fn probabilities_of_large_scores_are_finite() {
     assert!(shares.distance(&Table { rows: 2, columns: 3, data: expected.to_vec() }) < 1e-6);
 }
 
-/// Catches weights that land in rows of another block, or of another step.
+/// Catches weights in the rows of another block or step.
 #[test]
 fn weights_of_a_network() {
     let graph = graph(20, false, 21);
@@ -441,7 +446,7 @@ fn reduced(features: &Matrix, options: &svd::Options) -> Reduced {
     first
 }
 
-/// Features that are mostly zero, in both of the forms that a dataset can have.
+/// Features that are mostly zero, as dense and as sparse matrices.
 fn both_forms(nodes: usize, columns: usize, seed: u64) -> [Dataset; 2] {
     let numbers = &mut Numbers(seed);
     let mut dense = vec![0.0; nodes * columns];
@@ -463,7 +468,8 @@ fn both_forms(nodes: usize, columns: usize, seed: u64) -> [Dataset; 2] {
     [Dataset { features: Some(dense), ..base.clone() }, Dataset { sparse_features: Some(sparse), ..base }]
 }
 
-/// Catches means of the wrong side, features that are not centred, and directions that are not the principal ones.
+/// Catches means over the wrong axis, features that are not centred, and wrong principal
+/// directions.
 #[test]
 fn reduced_features_are_principal_components() {
     let rank = 5;
@@ -508,8 +514,8 @@ fn reduced_features_are_principal_components() {
     }
 }
 
-/// Catches principal components of no particular accuracy. With the settings of a config they hold as
-/// much of the variance as those of a dense SVD in f64, and span the same up to Wedin's bound.
+/// Catches inaccurate principal components. With the settings of a config they hold as much of the
+/// variance as those of a dense SVD in f64, and span the same subspace up to Wedin's bound.
 #[test]
 fn the_components_of_a_config_are_those_of_exact_principal_component_analysis() {
     const COMPONENTS: usize = 20;
@@ -538,7 +544,7 @@ fn the_components_of_a_config_are_those_of_exact_principal_component_analysis() 
     }
 }
 
-/// Catches means that are summed in 32 bits: of many nodes, only the first digits would be right.
+/// Catches means that are summed in f32, which would be inaccurate for many nodes.
 #[test]
 fn means_of_many_nodes() {
     let nodes = 40_000;
@@ -554,7 +560,8 @@ fn means_of_many_nodes() {
     }
 }
 
-/// Catches rounding that is taken for a direction where rows do not differ, and features of another kind let in.
+/// Catches rounding errors that are used as a direction if all rows are equal, and features of
+/// another kind.
 #[test]
 fn features_that_cannot_be_reduced() {
     let nodes = 130;
@@ -580,7 +587,7 @@ fn features_that_cannot_be_reduced() {
     assert!(matches!(features::of_dataset(&Dataset::default()), Err(FeatureError::None)));
 }
 
-/// Catches bits that depend on the number of workers anywhere between the features and the scores.
+/// Catches bits that depend on the number of workers, from the features to the scores.
 #[test]
 fn the_same_bits_from_fit_to_score() {
     let graph = graph(400, true, 26);

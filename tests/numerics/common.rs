@@ -1,4 +1,4 @@
-//! Slow, obvious arithmetic to compare with, and random expressions to compare on.
+//! Slow reference arithmetic, and random expressions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -94,8 +94,8 @@ fn mat(table: &Table) -> Mat<f64> {
     Mat::from_fn(table.rows, table.columns, |row, column| table.at(row, column))
 }
 
-/// `V S⁺ Uᵀ T` of the whole SVD, in f64. Singular values beyond the first `rank`, and those of at most `cut` times the
-/// largest, count as zero.
+/// `V S⁺ Uᵀ T` of the complete SVD, in f64. Singular values beyond the first `rank`, and those of
+/// at most `cut` times the largest, count as zero.
 pub fn pseudo_inverse_times(table: &Table, targets: &Table, rank: usize, cut: f64) -> Table {
     let svd = dense_svd(table);
     let least = cut * svd.values.first().copied().unwrap_or(0.0);
@@ -108,7 +108,7 @@ pub fn pseudo_inverse_times(table: &Table, targets: &Table, rank: usize, cut: f6
     svd.right.times(&divided)
 }
 
-/// A matrix with these singular values, and vectors as random as those of a random matrix.
+/// A matrix with these singular values and the singular vectors of a random matrix.
 pub fn with_spectrum(rows: usize, columns: usize, values: &[f64], numbers: &mut Numbers) -> Dense {
     let random = dense_svd(&Table::of_dense(&dense(rows, columns, numbers)));
     let scaled = Table::new(rows, values.len(), |row, column| random.left.at(row, column) * values[column]);
@@ -117,7 +117,8 @@ pub fn with_spectrum(rows: usize, columns: usize, values: &[f64], numbers: &mut 
     Dense::new(rows, columns, data).unwrap()
 }
 
-/// The matrix, formed. With `absolute`, every leaf and coefficient by its magnitude: a bound on what rounding can do.
+/// The entries of a matrix. With `absolute`, those of the absolute values of all leaves and
+/// coefficients, which bound the effect of rounding.
 pub fn form(matrix: &Matrix, absolute: bool) -> Table {
     form_shared(matrix, absolute, &mut HashMap::new())
 }
@@ -248,10 +249,11 @@ pub fn sparse(rows: usize, columns: usize, is_weighted: bool, numbers: &mut Numb
     Arc::new(Sparse::from_triplets(rows, columns, entries, values).unwrap())
 }
 
-/// Random expressions over a pool of matrices of one size: what was built before is used again, so that sharing, powers
-/// and diagonals beside products all come up.
+/// Random expressions over a pool of matrices of one size. Earlier expressions are used again, so
+/// that sharing, powers and diagonals next to products occur.
 pub fn pooled_expression(size: usize, nodes: usize, numbers: &mut Numbers) -> Matrix {
-    // The second diagonal is the pseudo-inverse of the first, half of the time; sometimes zeros are in both.
+    // The second diagonal is the pseudo-inverse of the first, half of the time; sometimes zeros are
+    // in both.
     let mut entry = || match numbers.below(8) {
         0 => 0.0,
         _ => 0.25 + 0.75 * numbers.next().abs() as f32,
@@ -272,7 +274,7 @@ pub fn pooled_expression(size: usize, nodes: usize, numbers: &mut Numbers) -> Ma
     ];
     for _ in 0..nodes {
         let mut pick = || {
-            // Half of the time one of the newest, so that expressions grow deep.
+            // In half of the cases one of the newest, so that expressions become deep.
             let newest = numbers.below(2) * pool.len().saturating_sub(3);
             pool[newest + numbers.below(pool.len() - newest)].clone()
         };
@@ -345,7 +347,8 @@ pub fn expression(rows: usize, columns: usize, depth: usize, numbers: &mut Numbe
     }
 }
 
-/// One, two and three workers by pointers, two and three by bytes: what every distributed test runs on.
+/// The clusters of every distributed test: one, two and three workers by pointers, two and three by
+/// bytes.
 pub const CLUSTERS: [Cluster; 5] = [
     Cluster::threads(1),
     Cluster::threads(2),
@@ -365,7 +368,7 @@ pub fn within_a_minute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
     }
 }
 
-/// Checks that every worker keeps its own rows of a decomposition, and that they are those of the whole.
+/// Checks that every worker keeps its own rows of a decomposition.
 pub fn assert_shards_of(matrix: &Matrix, options: &svd::Options, cluster: Cluster, whole: Svd) {
     let prepared = Prepared::with_parts_formed(matrix, None, options, cluster).unwrap();
     let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {

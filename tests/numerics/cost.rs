@@ -1,4 +1,4 @@
-//! What plans are chosen by: outlines, estimates, and what is worth forming.
+//! The cost model of plans: outlines, estimates, and the choice of parts to form.
 
 use std::collections::HashMap;
 
@@ -88,7 +88,7 @@ fn more_workers_take_less_time_and_more_processes_more_traffic() {
         let ((one, alone), (eight, _), (spread, share)) = (on(1, 1), on(8, 1), on(8, 4));
         assert!(eight.seconds < one.seconds / 6.0 && spread.seconds < eight.seconds / 3.0);
         assert_eq!((one.network_bytes, eight.network_bytes), (0, 0));
-        // Every product gathers a panel, each row of which goes to three others.
+        // Every product gathers a panel, and each row of it is sent to three other processes.
         let panel = (1u64 << 22) * 16 * 4;
         let panels = spread.network_bytes as f64 / (3 * panel) as f64;
         assert!((panels - 5.0).abs() < 0.01, "{panels} panels");
@@ -116,7 +116,8 @@ fn a_faster_machine_is_estimated_to_be_faster() {
     assert!(seconds(fast) < seconds(slow.rates));
 }
 
-/// The planner never takes longer, by its own estimate, than sharing does, nor sharing than writing everything out.
+/// By the estimates, a planned product takes at most as long as a shared one, and a shared one at
+/// most as long as a written-out one.
 #[test]
 fn thought_pays() {
     for directed in [false, true] {
@@ -147,7 +148,7 @@ fn what_to_form(matrix: &Matrix, work: Work, limit: u64) -> Forming {
 
 #[test]
 fn few_rows_of_a_large_matrix_are_formed() {
-    // Of the size of Cora: 140 rows of fifteen steps over 1433 features.
+    // A matrix of the size of Cora: 140 rows of fifteen steps over 1433 features.
     let graph = Graph::outline(2708, 5278, false).unwrap();
     let average = Matrix::sparse("A", graph.adjacency);
     let mut block = Matrix::dense("X", Dense::outline(2708, 1433)).unwrap();
@@ -162,7 +163,7 @@ fn few_rows_of_a_large_matrix_are_formed() {
     assert_eq!(forming.parts.len(), 1);
     assert_eq!(forming.parts[0].identity_key(), matrix.identity_key(), "all of it");
     assert!(forming.with < forming.without / 5.0, "{} and {}", forming.with, forming.without);
-    // Where it does not fit, it is not.
+    // A part that does not fit is not formed.
     let forming = what_to_form(&matrix, work_of(130, 11), bytes_to_form(&matrix) - 1);
     assert!(forming.parts.iter().all(|part| part.identity_key() != matrix.identity_key()));
 }
@@ -175,12 +176,12 @@ fn a_power_that_fills_up_is_not_formed_for_the_products_of_an_svd() {
         assert!(forming.parts.is_empty(), "{:?}", forming.parts);
         assert_eq!(forming.with, forming.without);
     }
-    // What is multiplied by from one side alone is, if that is done often enough.
+    // A part that is multiplied from one side only is formed if this happens often enough.
     let often = Work { block: 200, plain: 1000, transposed: 0 };
     assert!(!what_to_form(&matrix, often, 2 << 30).parts.is_empty());
 }
 
-/// Beside a large constant, entries of 32 bits would lose what matters.
+/// Next to a large constant, f32 entries would lose the significant digits.
 #[test]
 fn nothing_is_formed_together_with_ones() {
     let walk = embedding_of(&ring(300, false), Normalize::Row, false, false, 12);
@@ -192,7 +193,7 @@ fn nothing_is_formed_together_with_ones() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever part of a matrix is formed, it stays the same matrix.
+    /// Forming any part leaves the matrix unchanged.
     #[test]
     fn parts_can_be_formed_anywhere(seed in any::<u64>(), rows in 1usize..6, columns in 1usize..6, depth in 1usize..5) {
         let mut numbers = Numbers(seed);
@@ -221,7 +222,8 @@ fn replacing_nothing_changes_nothing() {
     assert_eq!(matrix.with_parts(&HashMap::new()).identity_key(), matrix.identity_key());
 }
 
-/// A matrix whose parts are formed has the same singular values, on any number of workers the same bits.
+/// A matrix with formed parts has the same singular values, and the same bits on any number of
+/// workers.
 #[test]
 fn formed_or_not_the_triplets_are_the_same() {
     let graph = ring(300, false);

@@ -1,4 +1,4 @@
-//! The decomposition by the Gram matrix of the short side, against a dense SVD and against the iteration.
+//! The Gram method, compared with a dense SVD and with the iteration.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,12 +23,12 @@ fn of_spectrum(rows: usize, columns: usize, values: &[f64], seed: u64) -> Matrix
     Matrix::dense("X", with_spectrum(rows, columns, values, &mut Numbers(seed))).unwrap()
 }
 
-/// `first`, and so many after it, each `ratio` times the one before.
+/// A geometric sequence of `count` values.
 fn geometric(first: f64, ratio: f64, count: i32) -> Vec<f64> {
     (0..count).map(|power| first * ratio.powi(power)).collect()
 }
 
-/// Residuals are no more than about what the certificate says: whoever reads it is not misled.
+/// The true residuals are at most about those of the certificate.
 fn check_honest(matrix: &Matrix, svd: &Svd) {
     assert_eq!(svd.certificate.relative_residuals.len(), svd.effective_rank());
     let measured = residuals(&form(matrix, false), svd);
@@ -45,7 +45,7 @@ fn check_signs(matrix: &Matrix, svd: &Svd) {
     }
 }
 
-/// Singular values, the effective rank, orthonormal vectors, signs, and an honest certificate.
+/// Checks singular values, effective rank, orthonormality, signs, and the certificate.
 fn check(matrix: &Matrix, rank: usize) -> Svd {
     let svd = decomposed(matrix, &by(Method::Gram, rank));
     let expected = dense_svd(&form(matrix, false)).values;
@@ -56,7 +56,7 @@ fn check(matrix: &Matrix, rank: usize) -> Svd {
         assert!((value - expected).abs() <= 2e-6 * expected, "{matrix}: σ{column} = {value}, not {expected}");
     }
     let kept = svd.effective_rank();
-    // A right vector is rounded to 32 bits, and its image divided by a small σ: the price of squaring.
+    // A right vector is rounded to f32, and its image is divided by a small σ.
     let spread = expected[0] / svd.singular_values[kept - 1];
     for vectors in [Table::of_dense(&svd.left), Table::of_dense(&svd.right)] {
         let identity = Table::new(kept, kept, |row, column| f64::from(u8::from(row == column)));
@@ -69,7 +69,7 @@ fn check(matrix: &Matrix, rank: usize) -> Svd {
     svd
 }
 
-/// Catches sides mixed up: what is summed is the Gram matrix of the rows or of the columns, whichever are fewer.
+/// Catches confused sides: the Gram matrix is that of the shorter side.
 #[test]
 fn tall_wide_and_square() {
     for (rows, columns) in [(300, 20), (20, 300), (70, 70), (65, 64), (130, 129)] {
@@ -78,7 +78,7 @@ fn tall_wide_and_square() {
     }
 }
 
-/// Catches eigenvectors of one side of a square matrix that are taken for those of the other.
+/// Catches eigenvectors of MᵀM of a square matrix that are used as those of MMᵀ.
 #[test]
 fn square_with_a_tolerance() {
     let matrix = random(70, 70, 1);
@@ -87,7 +87,7 @@ fn square_with_a_tolerance() {
     check_signs(&matrix, &svd);
 }
 
-/// Catches wrong ends of loops over padding and tiles.
+/// Catches wrong loop bounds at padding and tile ends.
 #[test]
 fn one_row_one_column_one_entry() {
     check(&random(1, 90, 3), 1);
@@ -96,7 +96,8 @@ fn one_row_one_column_one_entry() {
     check(&Matrix::dense("X", Dense::new(1, 1, vec![-2.5]).unwrap()).unwrap(), 1);
 }
 
-/// Catches entries that are formed wrongly where nothing is stored: products, sparse leaves, sums, gathers, stacks of them.
+/// Catches entries that are formed wrongly where nothing is stored: products, sparse leaves, sums,
+/// gathers, stacks of them.
 #[test]
 fn matrices_that_are_formed() {
     let numbers = &mut Numbers(5);
@@ -113,7 +114,7 @@ fn matrices_that_are_formed() {
     check(&Matrix::identity(70), 70);
 }
 
-/// Catches masks that the sums and the products draw differently, and copies counted with the wrong scale.
+/// Catches dropout masks that differ between Gram matrix and products, and wrongly scaled copies.
 #[test]
 fn stacked_copies() {
     let x = random(150, 12, 6);
@@ -130,14 +131,15 @@ fn stacked_copies() {
     check(&Matrix::stacked(&[&copy(2) * &diagonal(7), copy(2), x.clone()]), 12);
     let nested = Matrix::stacked(&[x.clone(), copy(0)]);
     check(&Matrix::stacked(&[nested.clone(), nested.clone(), &nested * &diagonal(8)]), 12);
-    // The scale is on the other side of what is not stored.
+    // The scale is on the other side of the implicit factor.
     check(&Matrix::stacked(&[x.clone(), &Matrix::diagonal("e", vec![0.5; 150]).unwrap() * &x]), 12);
-    // Wider than high: formed as a whole.
+    // A wide matrix is formed completely.
     let wide = random(9, 60, 8);
     check(&Matrix::stacked(&[wide.clone(), wide.try_dropout(Mask::new(0.5, 3, 0)).unwrap()]), 18);
 }
 
-/// Catches triplets made of rounding, both where entries are stored and where they are formed by long sums.
+/// Catches triplets that are rounding errors, both of stored entries and of entries formed by long
+/// sums.
 #[test]
 fn rank_deficient() {
     let twice = random(90, 5, 9);
@@ -166,7 +168,7 @@ fn the_zero_matrix_has_no_triplets() {
     }
 }
 
-/// Catches vectors, and signs, that are not those that the iteration finds.
+/// Catches vectors and signs that differ from those of the iteration.
 #[test]
 fn the_same_triplets_as_by_iteration() {
     for (rows, columns) in [(200, 30), (30, 200), (80, 80)] {
@@ -179,7 +181,8 @@ fn the_same_triplets_as_by_iteration() {
     }
 }
 
-/// Catches a certificate that says nothing of what is lost by squaring: singular values from 1 down to 1e-5.
+/// Catches a certificate that ignores the loss by squaring. The singular values range from 1 to
+/// 1e-5.
 #[test]
 fn tiny_singular_values_are_certified_honestly() {
     let values = geometric(1.0, 0.1f64.sqrt(), 11);
@@ -196,8 +199,8 @@ fn tiny_singular_values_are_certified_honestly() {
     }
 }
 
-/// Catches an `Auto` that keeps what the Gram matrix gave although its own certificate is above the tolerance, or above
-/// what it trusts unasked.
+/// Catches an `Auto` that keeps the result of the Gram method although its residual is above the
+/// tolerance, or above the default limit.
 #[test]
 fn auto_falls_back_where_the_gram_matrix_cannot_vouch() {
     let steep = of_spectrum(400, 11, &geometric(1.0, 0.1f64.sqrt(), 11), 17);
@@ -213,10 +216,10 @@ fn auto_falls_back_where_the_gram_matrix_cannot_vouch() {
     assert!(iterations == 0 && worst < 1e-5, "{iterations} {worst}");
     let (iterations, worst) = auto(&gentle, 11, Some(1e-4));
     assert!(iterations == 0 && worst <= 1e-4, "{iterations} {worst}");
-    // Stricter than 32-bit vectors can be.
+    // A tolerance that f32 vectors cannot meet.
     let (iterations, _) = auto(&gentle, 11, Some(1e-12));
     assert!(iterations > 0, "{iterations}");
-    // The first few are far from what is lost.
+    // The first few triplets are not affected by the loss.
     let (iterations, worst) = auto(&steep, 3, None);
     assert!(iterations == 0 && worst < 1e-3, "{iterations} {worst}");
     let gram = decomposed(&steep, &by(Method::Gram, 11)).certificate.worst();
@@ -225,7 +228,7 @@ fn auto_falls_back_where_the_gram_matrix_cannot_vouch() {
     assert!(worst <= gram, "{worst} by iteration, {gram} by the Gram matrix");
 }
 
-/// Catches a choice that is never, or always, the Gram matrix.
+/// Catches an `Auto` that never or always chooses the Gram method.
 #[test]
 fn auto_chooses_by_the_work() {
     let is_gram = |matrix: &Matrix, method, rank| {
@@ -240,7 +243,7 @@ fn auto_chooses_by_the_work() {
     assert!(!is_gram(&square, Method::Auto, 6) && !is_gram(&path, Method::Auto, 6));
     assert!(is_gram(&square, Method::Gram, 6) && is_gram(&path, Method::Gram, 6));
     assert!(!is_gram(&tall, Method::Subspace, 6));
-    // What is not needed is not compiled for the workers.
+    // Unused programs are not compiled for the workers.
     assert_eq!(Prepared::new(&square, &by(Method::Auto, 6), Cluster::threads(1)).unwrap().programs().len(), 2);
     let svd = decomposed(&tall, &by(Method::Auto, 6));
     assert!(svd == decomposed(&tall, &by(Method::Gram, 6)));
@@ -254,12 +257,12 @@ fn a_short_side_that_is_too_long_is_an_error() {
     let message = "a 5000×5000 matrix is too large for the Gram matrix of its short side: use the method \"krylov\"";
     assert_eq!(error.to_string(), message);
     assert!(!Prepared::new(&matrix, &by(Method::Auto, 3), Cluster::threads(1)).unwrap().is_gram());
-    // 4 GiB if it were written down.
+    // It would take 4 GiB.
     let long = Matrix::ones(1 << 20, 1) * random(1, 1024, 21);
     assert!(matches!(Prepared::new(&long, &by(Method::Gram, 1), Cluster::threads(1)), Err(SvdError::NoGram { .. })));
 }
 
-/// Catches shards that are not the rows of the whole, and progress told by everybody or nobody.
+/// Catches wrong rows in shards, and progress that is reported by all workers or by none.
 #[test]
 fn shards_are_the_rows_of_the_whole() {
     for (rows, columns) in [(300, 15), (15, 300)] {

@@ -1,4 +1,4 @@
-//! Block Krylov iteration, against a dense SVD, against its own certificate, and against subspace iteration.
+//! The block Krylov method, compared with a dense SVD, its certificate, and subspace iteration.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ fn options(rank: usize) -> Options {
     Options { method: Method::Krylov, ..Options::of_rank(rank) }
 }
 
-/// Until residuals are next to nothing.
+/// A tolerance near the rounding level.
 fn exact(rank: usize) -> Options {
     Options { tolerance: Some(1e-4), iterations: 100, ..options(rank) }
 }
 
-/// As far as one basis alone is grown.
+/// The smallest tolerance for block Lanczos.
 fn coarse(rank: usize) -> Options {
     Options { tolerance: Some(1e-3), ..exact(rank) }
 }
@@ -37,13 +37,13 @@ fn geometric(ratio: f64, count: i32) -> Vec<f64> {
     (0..count).map(|power| ratio.powi(power)).collect()
 }
 
-/// The vectors of the short side, to start from.
+/// The singular vectors of the short side, as start vectors.
 fn start_of(svd: &Svd) -> Arc<Dense> {
     let is_wide = svd.left.rows() < svd.right.rows();
     Arc::new(if is_wide { svd.left.clone() } else { svd.right.clone() })
 }
 
-/// Orthonormal vectors, signs, and residuals that are what the certificate says.
+/// Checks orthonormality, signs, and the residuals of the certificate.
 fn check_honest(matrix: &Matrix, svd: &Svd) {
     let measured = residuals(&form(matrix, false), svd);
     assert_eq!(svd.certificate.relative_residuals.len(), measured.len());
@@ -64,7 +64,7 @@ fn check_honest(matrix: &Matrix, svd: &Svd) {
     }
 }
 
-/// Singular values to 1e-4 of themselves, as many as there are, and an honest certificate.
+/// Checks the number of triplets, singular values to a relative error of 1e-4, and the certificate.
 fn check(matrix: &Matrix, options: &Options) -> Svd {
     let svd = decomposed(matrix, options);
     let expected = dense_svd(&form(matrix, false)).values;
@@ -77,7 +77,7 @@ fn check(matrix: &Matrix, options: &Options) -> Svd {
     svd
 }
 
-/// Catches sides mixed up, and a basis that outgrows the short side.
+/// Catches confused sides, and a basis with more columns than the short side.
 #[test]
 fn tall_wide_and_square() {
     for (rows, columns) in [(150, 20), (20, 150), (40, 40), (300, 130), (130, 300)] {
@@ -88,7 +88,8 @@ fn tall_wide_and_square() {
     }
 }
 
-/// Catches a space that stops growing before it is complete, and directions of pure rounding taken for more.
+/// Catches a Krylov space that stops growing before it is complete, and directions that are
+/// rounding errors.
 #[test]
 fn all_the_singular_values_there_are() {
     for (rows, columns) in [(90, 12), (12, 90), (70, 70), (200, 65)] {
@@ -110,7 +111,8 @@ fn tiny() {
     check(&random(3, 100, 7), &exact(3));
 }
 
-/// Catches rounding that is taken for a direction, and a search that never ends where there is nothing more to find.
+/// Catches directions that are rounding errors, and a search that does not end when all triplets
+/// are found.
 #[test]
 fn rank_deficient() {
     for options in [options(10), exact(10), coarse(10)] {
@@ -123,7 +125,8 @@ fn rank_deficient() {
     }
 }
 
-/// Catches copies of a repeated singular value that a block, which holds one of each column, never sees.
+/// Catches missing copies of a repeated singular value: a block contains at most one copy per
+/// column.
 #[test]
 fn repeated_and_clustered_singular_values() {
     let steps = Matrix::diagonal("d", [vec![2.0; 25], vec![1.0; 25], vec![0.1; 60]].concat()).unwrap();
@@ -145,7 +148,7 @@ fn a_large_first_value_does_not_hide_the_others() {
     }
 }
 
-/// Catches a restart that loses something: with a basis of the least size there are many.
+/// Catches a lossy restart. A basis of the smallest size restarts often.
 #[test]
 fn restarts_find_the_same() {
     let matrix = of_spectrum(400, 300, &(0..300).map(|i| 1.0 / (1.0 + 0.05 * f64::from(i))).collect::<Vec<_>>(), 12);
@@ -159,7 +162,7 @@ fn restarts_find_the_same() {
     }
 }
 
-/// Catches a run that is refused although it would fit with a smaller basis.
+/// Catches a run that is refused although it fits with a smaller basis.
 #[test]
 fn less_memory_means_a_smaller_basis() {
     let matrix = of_spectrum(900, 700, &(0..700).map(|i| 1.0 / (1.0 + 0.3 * f64::from(i))).collect::<Vec<_>>(), 20);
@@ -186,7 +189,7 @@ fn less_memory_means_a_smaller_basis() {
     assert!(needed(within(&Options { tolerance: None, ..options }, least)) > least, "its size is how it stops");
 }
 
-/// Catches residuals that are known too well: what the small matrix says is what a product measures.
+/// Catches estimated residuals that are too small: they equal measured residuals.
 #[test]
 fn a_tolerance_stops_early_and_is_met() {
     let matrix = of_spectrum(300, 260, &geometric(0.97, 260), 13);
@@ -200,7 +203,7 @@ fn a_tolerance_stops_early_and_is_met() {
     }
 }
 
-/// Fewer columns than subspace iteration needs for the same residuals.
+/// The method needs fewer columns than subspace iteration for the same residuals.
 #[test]
 fn fewer_columns_than_subspace_iteration() {
     let matrix = of_spectrum(500, 400, &(0..400).map(|i| 1.0 / (1.0 + 0.1 * f64::from(i))).collect::<Vec<_>>(), 14);
@@ -209,13 +212,13 @@ fn fewer_columns_than_subspace_iteration() {
     let krylov = decomposed(&matrix, &options);
     let subspace = decomposed(&matrix, &Options { method: Method::Subspace, ..options });
     assert!(krylov.certificate.worst() <= 0.0201 && subspace.certificate.worst() <= 0.0201);
-    // Without those that measure what was found: both sides where one basis was grown, one side of the others.
+    // Without the columns of the certificate: both sides after block Lanczos, one side otherwise.
     let (fewer, more) = (krylov.operator_columns - 2 * 24, subspace.operator_columns - 24);
     assert!(2 * fewer <= more, "{fewer} and {more}");
 }
 
-/// Never more columns than subspace iteration takes with the same settings, but for the certificate
-/// and the search for missing triplets.
+/// Without the certificate and the search for missing triplets, the method takes at most the
+/// columns of subspace iteration with the same settings.
 #[test]
 fn iterations_limit_the_columns() {
     let matrix = of_spectrum(300, 260, &(0..260).map(|i| 1.0 / (1.0 + 0.01 * f64::from(i))).collect::<Vec<_>>(), 15);
@@ -249,7 +252,7 @@ fn a_start_near_the_answer_needs_fewer_columns() {
     }
 }
 
-/// Catches signs and vectors that are not those of the iteration of the paper.
+/// Catches signs and vectors that differ from those of subspace iteration.
 #[test]
 fn the_same_triplets_as_by_subspace_iteration() {
     for (rows, columns) in [(200, 130), (130, 200)] {
@@ -285,7 +288,7 @@ fn another_seed_is_another_way_to_the_same() {
     assert!(off < 1e-3, "{off}");
 }
 
-/// Catches a warm start of so many triplets that its blocks do not fit.
+/// Catches a warm start whose blocks exceed the basis.
 #[test]
 fn many_vectors_to_start_from() {
     let matrix = of_spectrum(300, 300, &geometric(0.98, 260), 20);
@@ -294,12 +297,12 @@ fn many_vectors_to_start_from() {
     let near = &matrix + &(random(300, 300, 21) * 2e-3);
     let start = Some(start_of(&cold));
     let at_once = decomposed(&near, &Options { iterations: 0, start, ..options });
-    // MᵀM, the left vectors, and their residuals.
+    // Products with MᵀM, the left vectors, and their residuals.
     assert_eq!((at_once.operator_columns, at_once.iterations), (4 * 48, 1));
     check_honest(&near, &at_once);
 }
 
-/// Catches steps for triplets that are good enough as they are.
+/// Catches steps for triplets that meet the tolerance already.
 #[test]
 fn a_start_that_is_good_enough_takes_one_step() {
     let matrix = of_spectrum(300, 260, &geometric(0.9, 200), 22);
@@ -311,8 +314,8 @@ fn a_start_that_is_good_enough_takes_one_step() {
     check_honest(&matrix, &warm);
 }
 
-/// Catches steps that multiply the directions of all residuals where only a few are above the tolerance, and
-/// triplets that are not found for that.
+/// Catches steps that multiply the directions of all residuals if only a few are above the
+/// tolerance, and triplets that are missed because of the selection.
 #[test]
 fn a_few_triplets_that_are_new_are_found_by_narrow_steps() {
     let matrix = of_spectrum(300, 260, &geometric(0.98, 260), 23);
@@ -333,32 +336,33 @@ fn a_few_triplets_that_are_new_are_found_by_narrow_steps() {
 /// Nodes of each of the disjoint graphs.
 const NODES: usize = 50;
 
-/// The symmetrically normalised adjacency matrix of disjoint random graphs: its largest singular value
-/// is 1, once for every graph.
+/// The symmetrically normalised adjacency matrix of disjoint random graphs: its largest singular
+/// value is 1, once for every graph.
 fn disjoint_graphs(count: usize, seed: u64) -> Matrix {
     let mut numbers = Numbers(seed);
     // A ring keeps the graph connected.
     disjoint(count, |node| vec![(node + 1) % NODES, numbers.below(NODES), numbers.below(NODES)])
 }
 
-/// The same of graphs without odd cycles, where 1 is a singular value twice.
+/// The normalised adjacency matrix of disjoint bipartite graphs, in which each graph has the
+/// singular value 1 twice.
 fn disjoint_bipartite(count: usize, others: impl FnMut(usize) -> Vec<usize>) -> (Matrix, usize) {
     (disjoint(count, others), 2 * count)
 }
 
-/// The normalised adjacency matrix of disjoint graphs, in which every node is joined to some others.
+/// The normalised adjacency matrix of disjoint random graphs.
 fn disjoint(count: usize, mut others: impl FnMut(usize) -> Vec<usize>) -> Matrix {
     let first = |node| node / NODES * NODES;
     normalized(count * NODES, |node| others(node % NODES).into_iter().map(|other| first(node) + other).collect())
 }
 
-/// That of one random graph.
+/// The normalised adjacency matrix of a random graph.
 pub fn random_graph(nodes: usize, degree: usize, seed: u64) -> Matrix {
     let mut numbers = Numbers(seed);
     normalized(nodes, |_| (0..degree / 2).map(|_| numbers.below(nodes)).collect())
 }
 
-/// The normalised adjacency matrix of a graph in which every node is joined to some others.
+/// The normalised adjacency matrix of a graph with given neighbours of each node.
 fn normalized(nodes: usize, mut others: impl FnMut(usize) -> Vec<usize>) -> Matrix {
     let mut pairs = std::collections::BTreeSet::new();
     for node in 0..nodes {
@@ -375,8 +379,9 @@ fn normalized(nodes: usize, mut others: impl FnMut(usize) -> Vec<usize>) -> Matr
     Matrix::sparse("S", Arc::new(sparse.unwrap()))
 }
 
-/// Catches a block Krylov space that holds only as many copies of a repeated singular value as its
-/// blocks have columns: the missing ones would be replaced by smaller values with small residuals.
+/// Catches missing copies of a repeated singular value. A block Krylov space contains at most as
+/// many copies as its blocks have columns, and smaller values with small residuals would replace
+/// the others.
 #[track_caller]
 fn assert_every_copy_is_found(copies: usize, tolerance: Option<f64>, seed: u64) {
     let options = Options { tolerance, iterations: 40, seed, ..options(copies) };
@@ -413,8 +418,8 @@ fn every_copy_is_found_at_all_multiplicities_tolerances_and_seeds() {
     }
 }
 
-/// Catches copies that are missed because the next value is within two percent of them, as in the small
-/// components of real graphs, and is found in their place.
+/// Catches copies that are replaced by the next value, which is within two percent of them, as in
+/// small components of real graphs.
 #[test]
 fn copies_are_found_beside_values_nearly_as_large() {
     let mut numbers = Numbers(9);
@@ -429,7 +434,7 @@ fn copies_are_found_beside_values_nearly_as_large() {
     }
 }
 
-/// Catches ranks for which so few columns are allowed that they are never checked.
+/// Catches ranks whose limit of columns leaves none for the check.
 #[test]
 fn one_or_two_triplets_are_checked() {
     for (rank, seed) in [(1, 1), (2, 2), (2, 3)] {
@@ -440,8 +445,8 @@ fn one_or_two_triplets_are_checked() {
     }
 }
 
-/// Catches a separate search where the run has shown already that nothing is missing, and a run that
-/// is trusted where it has not: twenty copies are more than a block of sixteen columns holds.
+/// Catches a separate search although the run itself shows that nothing is missing, and a missing
+/// search if it does not: twenty copies exceed a block of sixteen columns.
 #[test]
 fn a_search_is_made_where_values_are_close_together() {
     let spread: Vec<f64> = (0..60).map(|place| 0.9f64.powi(place)).collect();
@@ -459,7 +464,7 @@ fn a_search_is_made_where_values_are_close_together() {
     }
 }
 
-/// Catches a check that runs, or claims to have run, although it was switched off.
+/// Catches a check that runs, or is reported, although it is disabled.
 #[test]
 fn a_check_that_is_off_is_not_certified() {
     let options = Options { completeness: Completeness::Off, tolerance: Some(0.1), ..options(40) };
@@ -471,7 +476,8 @@ fn a_check_that_is_off_is_not_certified() {
     assert!(checked.unwrap().operator_columns > unchecked.operator_columns);
 }
 
-/// Residuals are below the tolerance, or what rounding the entries of a vector to 32 bits adds to them beside σ₁.
+/// Residuals are below the tolerance, or below the effect of rounding vectors to f32 relative to
+/// σ₁.
 #[track_caller]
 fn assert_met(svd: &Svd, tolerance: f64, what: &str) {
     let values = &svd.singular_values;
@@ -479,8 +485,8 @@ fn assert_met(svd: &Svd, tolerance: f64, what: &str) {
     assert!(svd.certificate.worst() <= tolerance.max(rounding), "{what}: {:?}", svd.certificate);
 }
 
-/// Catches triplets that are dropped, or never looked for, because a dominant singular value makes
-/// them look like rounding: σ₁ is 2·10⁶, as that of the all-ones term is on 10⁸ nodes with λ = 0.02.
+/// Catches triplets that are dropped because they look like rounding errors of a dominant singular
+/// value. σ₁ is 2·10⁶, the value of the term λJ on 10⁸ nodes with λ = 0.02.
 #[test]
 fn small_values_beside_a_dominant_one_are_found() {
     let (nodes, rank) = (2_000, 10);
@@ -508,7 +514,8 @@ fn beside_ones() -> [(Matrix, Vec<f64>); 3] {
     let mut numbers = Numbers(4);
     let hubs = normalized(nodes, |node| (0..4).map(|_| numbers.below(node.max(1))).collect());
     [disjoint_graphs(nodes / 50, 3), random_graph(nodes, 10, 2), hubs].map(|graph| {
-        // Off the vector of ones that a random graph with nearly equal degrees has for its first one.
+        // Orthogonal to the vector of ones, which is nearly the first singular vector of a random
+        // graph.
         let ones = Matrix::ones(nodes, nodes) * (1.0 / nodes as f64);
         let rest = Options { tolerance: Some(1e-3), iterations: 200, ..Options::of_rank(60) };
         let centred = &graph + ones * 1e3;
@@ -517,8 +524,8 @@ fn beside_ones() -> [(Matrix, Vec<f64>); 3] {
     })
 }
 
-/// Catches triplets that are dropped or missed, and a completeness check that is believed, where a loose
-/// tolerance meets a dominant value: products round by ε·σ₁, which is up to a half of the values here.
+/// Catches dropped or missed triplets, and a false completeness check, for a loose tolerance and a
+/// dominant value: products round by ε·σ₁, which is up to half of the other values here.
 #[test]
 fn no_triplet_is_missing_beside_a_dominant_value() {
     let nodes = 2_000;
@@ -531,7 +538,7 @@ fn no_triplet_is_missing_beside_a_dominant_value() {
                     let svd = decompose(&matrix, &options, Cluster::threads(2)).unwrap();
                     let what = format!("graph {place}, {factor}, rank {rank}, tolerance {tolerance}, seed {seed}");
                     assert_eq!(svd.effective_rank(), rank, "{what}: {:?}", svd.singular_values);
-                    // As far as rounding lets values be told from each other.
+                    // Up to the rounding level of the values.
                     let margin = 0.05 + 4.0 * f64::from(f32::EPSILON).powi(2) * svd.singular_values[0].powi(2);
                     for (value, expected) in svd.singular_values[1..].iter().zip(&expected) {
                         assert!((value - expected).abs() < margin * expected, "{what}: {value} for {expected}");
@@ -542,8 +549,8 @@ fn no_triplet_is_missing_beside_a_dominant_value() {
     }
 }
 
-/// Catches an iteration that stops, or cannot go on, because rounding beside a dominant singular value
-/// looks like its small triplets: products with MᵀM round by ε·σ₁², which is far above their σ² here.
+/// Catches an iteration that stops early or cannot continue because rounding errors exceed the
+/// small triplets: products with MᵀM round by ε·σ₁², which is far above their σ² here.
 #[test]
 fn a_tolerance_is_met_beside_a_dominant_value() {
     let (nodes, rank) = (1_500, 10);
@@ -562,7 +569,7 @@ fn a_tolerance_is_met_beside_a_dominant_value() {
     }
 }
 
-/// Catches squares of singular values that overflow or vanish in 32-bit numbers.
+/// Catches squared singular values that overflow or underflow in f32.
 #[test]
 fn singular_values_are_right_over_the_whole_range_of_f32() {
     let matrix = disjoint_graphs(3, 3);
@@ -587,7 +594,8 @@ fn singular_values_are_right_over_the_whole_range_of_f32() {
         }
         assert!(one.certificate.worst() <= 1e-3, "{factor}, {method:?}");
     }
-    // A product within the matrix overflows: no scale of the whole helps, and the search for one ends.
+    // A product within the matrix overflows. No scale of the matrix helps, and the search for one
+    // ends.
     let large = Matrix::dense("X", Dense::new(60, 60, vec![1e30; 3600]).unwrap()).unwrap();
     let error = decompose(&(&large * &large), &options(3), Cluster::threads(2)).unwrap_err();
     assert!(error.to_string().contains("not finite"), "{error}");
@@ -595,8 +603,8 @@ fn singular_values_are_right_over_the_whole_range_of_f32() {
     assert_eq!(zero.effective_rank(), 0);
 }
 
-/// Catches a basis that is taken for complete before it holds all of the matrix: V may span the whole
-/// space before U spans the range.
+/// Catches a basis that is taken as complete too early: V may span its space before U spans the
+/// range of M.
 #[test]
 fn all_values_are_found_at_full_rank_without_a_tolerance() {
     for (nodes, seeds) in [(27, 1..9), (28, 1..21), (31, 1..9), (33, 1..9), (63, 1..5), (66, 1..5)] {
@@ -616,7 +624,7 @@ fn all_values_are_found_at_full_rank_without_a_tolerance() {
             for seed in seeds.clone() {
                 let svd = decompose(&matrix, &Options { seed, ..options(nodes) }, Cluster::threads(2)).unwrap();
                 assert_eq!(svd.effective_rank(), nodes, "{matrix}, {nodes}, seed {seed}");
-                // A residual is a bound on the error of the value (Weyl).
+                // The residual bounds the error of the value (Weyl).
                 let pairs = svd.singular_values.iter().zip(&expected).zip(&svd.certificate.relative_residuals);
                 for ((value, expected), residual) in pairs {
                     let error = (value - expected).abs() / expected;

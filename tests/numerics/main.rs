@@ -1,4 +1,4 @@
-//! Matrices, plans, solvers and the classifier, against dense arithmetic.
+//! Matrices, plans, solvers and the classifier, compared with dense arithmetic.
 
 #[path = "../support/mod.rs"]
 mod support;

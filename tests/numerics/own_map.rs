@@ -1,5 +1,5 @@
-//! A matrix that is code is multiplied by like one that is stored. Catches rows in the wrong place, a side that is mixed up, and
-//! a plan that loses or doubles a product.
+//! A `LinearMap` is multiplied like a stored matrix. Catches misplaced rows, confused sides, and a
+//! plan that loses or repeats a product.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use isvd_dist::svd::{Options, decompose};
 
 use crate::common::{CLUSTERS, Numbers, Table, dense, sparse};
 
-/// What a stored matrix does, written by hand.
+/// The product with a stored matrix as a `LinearMap`.
 struct ByHand(Arc<Dense>);
 
 impl LinearMap for ByHand {
@@ -40,13 +40,13 @@ impl LinearMap for ByHand {
     }
 }
 
-/// The same matrix as code and as stored entries.
+/// The same matrix as a `LinearMap` and as stored entries.
 fn both(rows: usize, columns: usize, numbers: &mut Numbers) -> (Matrix, Matrix) {
     let data = Arc::new(dense(rows, columns, numbers));
     (Matrix::own("F", ByHand(data.clone())), Matrix::dense("F", data).unwrap())
 }
 
-/// Compares two matrices, which are stated alike, by what they do to a panel.
+/// Compares the products of two equally stated matrices with a panel.
 fn compare(own: &Matrix, stored: &Matrix) {
     for side in [Side::Plain, Side::Transposed] {
         let rows = if side == Side::Plain { own.shape().columns } else { own.shape().rows };
@@ -107,7 +107,7 @@ fn the_svd_is_that_of_the_entries_with_the_same_bits_on_any_number_of_workers() 
     }
 }
 
-/// Writes what is no number.
+/// A map that writes NaN.
 struct Broken;
 
 impl LinearMap for Broken {

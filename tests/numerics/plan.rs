@@ -1,5 +1,6 @@
-//! Programs against the matrices that they are compiled from, without workers: an interpreter in f64 runs every step as it
-//! reads. Catches what fusing and sharing can get wrong, on many more expressions than whole runs could.
+//! Programs, compared with the matrices that they are compiled from. An interpreter in f64 runs
+//! every step without workers. Catches errors of fusing and sharing, on many more expressions than
+//! complete runs could test.
 
 use isvd_dist::config::{Experiment, shipped::SHIPPED};
 use isvd_dist::dataset::{self, EdgeList, LoadError};
@@ -109,7 +110,7 @@ fn check_products(matrix: &Matrix, efforts: &[Effort]) {
             let program = Program::compile_with(matrix, side, effort);
             let got = interpret(&program, &input);
             for entry in 0..want.data.len() {
-                // Diagonals are multiplied together in 32 bits, which end at 1e38.
+                // Diagonals are multiplied in f32, which overflows at 3e38.
                 let is_close = (got.data[entry] - want.data[entry]).abs() <= 1e-5 * bound.data[entry] + 1e-9;
                 let is_beyond = bound.data[entry] > f64::from(f32::MAX);
                 assert!(is_close || is_beyond, "{matrix} {side:?} {effort:?} gives\n{program}");
@@ -133,7 +134,7 @@ fn check_forming(matrix: &Matrix) {
     }
 }
 
-/// A product whose scaling moved into it, read bare by one and scaled by another.
+/// A product that one step reads with its scaling fused and another without.
 #[test]
 fn a_hoisted_product_with_two_readers() {
     let numbers = &mut Numbers(5);
@@ -145,7 +146,7 @@ fn a_hoisted_product_with_two_readers() {
     check(&(Matrix::ones(5, 5) * &y + &y * 2.0));
 }
 
-/// What a value is multiplied with in a sum is added up before, whether it is given or a product.
+/// Coefficients of a value in a sum are added first, for inputs and for products.
 #[test]
 fn terms_of_one_value_are_one() {
     let numbers = &mut Numbers(8);
@@ -178,7 +179,8 @@ fn a_sum_is_formed_once_for_all_its_powers() {
     assert_eq!(program.sparse_products(), 6, "\n{program}");
 }
 
-/// `[X, T·X, T·(T·X), …]` takes one product a power each way, and to be formed: 15, not 120.
+/// `[X, T·X, T·(T·X), …]` takes one product per power in each direction and when it is formed: 15,
+/// not 120.
 #[test]
 fn powers_side_by_side_share_their_products() {
     let numbers = &mut Numbers(7);
@@ -228,7 +230,7 @@ proptest! {
     }
 }
 
-/// A graph whose last nodes are isolated, with what models make of its degrees.
+/// A graph whose last nodes are isolated, with the diagonals that models derive from its degrees.
 fn small_graph(nodes: u32) -> Graph {
     let edges = (0..nodes - 3).flat_map(|node| [(node, (node + 1) % (nodes - 3)), (node, (node * node) % (nodes - 3))]);
     let edges: Vec<(u32, u32)> = edges.filter(|(from, to)| from != to).collect();
@@ -256,7 +258,8 @@ fn design(graph: &Graph, layers: usize, label_classes: usize, is_soft: bool) -> 
     design.matrix((label_classes > 0).then_some(&labels)).unwrap()
 }
 
-/// `[X, ÂX, …, Â^LX, ZY, Z²Y]` with Z = Â − (D + 1)⁻¹: known labels as they were published, their way back included.
+/// `[X, ÂX, …, Â^LX, ZY, Z²Y]` with Z = Â − (D + I)⁻¹: label re-use as published, including
+/// returning walks.
 fn published_design(graph: &Graph, layers: usize) -> Matrix {
     let numbers = &mut Numbers(8);
     let nodes = graph.degrees.len();
@@ -269,27 +272,28 @@ fn published_design(graph: &Graph, layers: usize) -> Matrix {
     Matrix::try_beside(&blocks).unwrap()
 }
 
-/// The sparse products of M and of Mᵀ by what is shared as it is written, and by the planner.
+/// The numbers of sparse products of M and of Mᵀ, with sharing alone and by the planner.
 #[test]
 fn sparse_products_a_multiplication() {
     let graph = &small_graph(12);
     let numbers = &mut Numbers(9);
     let [a, b] = [0; 2].map(|_| common::sparse(12, 12, true, numbers));
-    // Every leaf is a node of its own, so that only the stored data tells that two are the same.
+    // Every leaf is a separate node, so that only its stored data shows that two leaves are equal.
     let a = || Matrix::sparse("A", a.clone());
     let b = || Matrix::sparse("B", b.clone());
     let [x, y] = ["B", "C"].map(|name| Matrix::dense(name, common::dense(12, 2, numbers)).unwrap());
     let table = [
         ("embedding, D⁻¹A", embedding(graph, Normalize::Row, false, false), [10, 11], [10, 10]),
         ("embedding, weighted by degree", embedding(graph, Normalize::Symmetric, true, false), [11, 11], [10, 10]),
-        // A·G and A·D^-½·G have nothing in common.
+        // A·G and A·D^-½·G share no product.
         ("embedding, symmetric", embedding(graph, Normalize::Symmetric, false, false), [11, 11], [11, 11]),
         ("embedding, self-loops", embedding(graph, Normalize::Row, false, true), [10, 11], [10, 10]),
         ("classifier, L = 15", design(graph, 15, 0, false), [15, 15], [15, 15]),
-        // Labels cost no product with the graph; two are with the labels themselves, which are a sparse matrix here.
+        // Labels need no further product with the graph. Two products are with the sparse matrix of
+        // labels.
         ("classifier, labels", design(graph, 15, 2, false), [20, 20], [17, 17]),
         ("classifier, soft labels", design(graph, 15, 2, true), [18, 17], [15, 15]),
-        // The square of what neighbours tell takes one more than our second step of labels does.
+        // Z²Y takes one product more than the second step of labels in the classifier.
         ("classifier, labels as published", published_design(graph, 15), [123, 17], [16, 16]),
         ("A·B + A²·C", a() * &x + a().pow(2) * &y, [3, 3], [2, 2]),
         ("A·B + A·A·C", a() * &x + a() * (a() * &y), [3, 3], [2, 2]),
@@ -304,7 +308,7 @@ fn sparse_products_a_multiplication() {
         };
         assert_eq!((products(Effort::Shared), products(Effort::Planned)), (*shared, *planned), "{name}");
     }
-    // Written out, every power starts anew.
+    // Without sharing, every power is computed from the start.
     let written = |matrix: &Matrix| {
         [Side::Plain, Side::Transposed]
             .map(|side| Program::compile_with(matrix, side, Effort::Written).sparse_products())
@@ -313,7 +317,7 @@ fn sparse_products_a_multiplication() {
     assert_eq!(written(&design(graph, 15, 0, false)), [15 * 16 / 2; 2]);
 }
 
-/// Planning is over before anybody notices, on a matrix of any depth.
+/// Planning is fast for matrices of any depth.
 #[test]
 fn planning_takes_no_time() {
     let graph = &small_graph(12);
@@ -327,14 +331,14 @@ fn planning_takes_no_time() {
     }
 }
 
-/// The matrices that people run: a step of the walk is one product whichever side it is on, and what else there is to do
-/// does not grow faster than the walk.
+/// The matrices of the shipped configs: each step of a walk is one product in both directions, and
+/// the number of other steps is proportional to the length of the walk.
 #[test]
 fn programs_of_shipped_configs_grow_with_their_walks_alone() {
     let mut planned = 0;
     for config in SHIPPED {
         let experiment = Experiment::load(config.name.as_ref(), &[]).unwrap();
-        // Templates name files of a user's own.
+        // Templates name files of the user.
         if matches!(experiment.dataset, dataset::Source::Edges(_)) {
             continue;
         }

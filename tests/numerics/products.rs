@@ -1,5 +1,6 @@
-//! `M·G` and `Mᵀ·G` of every kind of matrix and of random expressions, against dense arithmetic; the same bits on any
-//! number of workers. Catches a wrong plan, a wrong kernel, a block in the wrong place and a sum in the wrong order.
+//! `M·G` and `Mᵀ·G` of every kind of matrix and of random expressions, compared with dense
+//! arithmetic, with the same bits on any number of workers. Catches a wrong plan, a wrong kernel, a
+//! misplaced block and a wrong order of sums.
 
 use std::sync::Arc;
 
@@ -120,7 +121,7 @@ fn the_embedding_matrix_of_a_directed_graph() {
     check(&(t.polynomial(&[0.0, 0.5, 0.3, 0.2]) - (Matrix::ones(300, 300) - &a) * 0.02));
 }
 
-/// Many tiles and several column strips.
+/// A matrix of many tiles and several column strips.
 #[test]
 fn a_graph_of_many_tiles() {
     let nodes = 70_000;

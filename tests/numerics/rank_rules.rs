@@ -1,4 +1,4 @@
-//! Ranks that are picked by a rule: as much energy as asked for, or every singular value that is large enough.
+//! Ranks that are chosen by a rule: a fraction of the energy, or a lower limit for singular values.
 
 use isvd_dist::matrix::Matrix;
 use isvd_dist::svd::{Keep, Method, Options, SvdError, decompose};
@@ -13,20 +13,20 @@ fn keeping(keep: Keep, method: Method, most: usize) -> Options {
     Options { keep, method, iterations: 20, tolerance: Some(1e-3), ..Options::of_rank(most) }
 }
 
-/// One large value, as of a matrix that is not centred, and others that fall slowly.
+/// One large value, as of a matrix that is not centred, and slowly decreasing others.
 fn slow(rows: usize, columns: usize) -> Matrix {
     let others = (0..120).map(|place| 1.0 / (1.0 + 0.05 * f64::from(place)));
     let values: Vec<f64> = [50.0].into_iter().chain(others).collect();
     Matrix::dense("X", with_spectrum(rows, columns, &values, &mut Numbers(1))).unwrap()
 }
 
-/// The share of the squares without the first that so many values hold.
+/// The fraction of Σσ² that the first `count` values hold, both without σ₁².
 fn share(values: &[f64], count: usize) -> f64 {
     let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
     squares(&values[1..count]) / squares(&values[1..])
 }
 
-/// Catches an estimate of ‖M‖ that is off, and one that the first triplet drowns.
+/// Catches a wrong estimate of ‖M‖, and one that the first triplet dominates.
 #[test]
 fn as_many_as_hold_the_energy() {
     for matrix in [slow(300, 200), slow(200, 300)] {
@@ -43,8 +43,8 @@ fn as_many_as_hold_the_energy() {
     }
 }
 
-/// Catches an estimate of ‖M‖ that is a difference of rounding errors: a dominant first triplet leaves the
-/// energy of the others as it is.
+/// Catches an estimate of ‖M‖ that is a difference of rounding errors: a dominant first triplet
+/// does not change the energy of the others.
 #[test]
 fn a_dominant_value_does_not_change_the_energy_of_the_others() {
     let (nodes, mut counts) = (600, Vec::new());
@@ -71,7 +71,7 @@ fn those_that_are_large_enough() {
     }
 }
 
-/// Catches a basis that is built for the most triplets before anybody looks how many are wanted.
+/// Catches a basis that is built for the largest rank before the rule is evaluated.
 #[test]
 fn the_basis_grows_no_further_than_it_must() {
     let matrix = slow(300, 200);
@@ -84,7 +84,7 @@ fn the_basis_grows_no_further_than_it_must() {
     assert!(svd.operator_columns < all);
 }
 
-/// No more than the most, and no more than there are; few and none are no special case.
+/// The rank is at most the limit and at most the number of triplets, which may be small or zero.
 #[test]
 fn limits() {
     let matrix = slow(300, 200);
@@ -113,7 +113,7 @@ fn a_share_that_is_none_is_an_error() {
     }
 }
 
-/// The real program: the rank that was picked, and all stages that follow with it.
+/// The program: the chosen rank, and all later stages with it.
 #[test]
 fn every_stage_works_with_a_picked_rank() {
     let own = folder();

@@ -1,4 +1,4 @@
-//! What goes wrong gets its name, and nothing hangs: every test here ends within a minute or fails.
+//! Errors are named, and nothing hangs: every test here ends within a minute or fails.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ fn a_worker_that_ends_early_does_not_leave_the_others_waiting() {
     }
 }
 
-/// Stored zeros, which no rule of algebra sees through, under every kind of node.
+/// Stored zeros, which the rewriting rules do not detect, under every kind of node.
 #[test]
 fn a_matrix_of_stored_zeros_has_no_triplets() {
     let stored = Matrix::dense("Z", Dense::new(70, 70, vec![0.0; 4900]).unwrap()).unwrap();
@@ -168,7 +168,8 @@ fn a_graph_without_nodes_is_an_error() {
     assert_eq!(error.to_string(), "the graph has no nodes: there is nothing to embed");
 }
 
-/// Without edges M is a multiple of the all-ones matrix: one triplet, whatever was asked for.
+/// Without edges, M is a multiple of the all-ones matrix and has one triplet, for any requested
+/// rank.
 #[test]
 fn a_graph_without_edges_has_rank_one() {
     let embedding = embed(undirected(200, &[]), 5, 3).unwrap();

@@ -1,4 +1,4 @@
-//! Least squares by the truncated SVD, against the pseudo-inverse of a dense SVD in f64.
+//! Least squares by the truncated SVD, compared with the pseudo-inverse of a dense SVD in f64.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ fn solve(matrix: &Matrix, targets: &Arc<Dense>, options: &Options, cut: f64) -> 
     first
 }
 
-/// Krylov iteration stops by its residuals only if it has a tolerance.
+/// The Krylov method stops by its residuals only if it has a tolerance.
 fn by(method: Method, rank: usize) -> Options {
     let tolerance = (method == Method::Krylov).then_some(1e-6);
     Options { method, tolerance, iterations: 60, ..Options::of_rank(rank) }
@@ -60,10 +60,10 @@ fn random(rows: usize, columns: usize, seed: u64) -> Matrix {
     Matrix::dense("X", dense(rows, columns, &mut Numbers(seed))).unwrap()
 }
 
-/// The methods whose errors are those of rounding alone.
+/// The methods whose errors are rounding errors alone.
 const EXACT: [Method; 3] = [Method::Subspace, Method::Gram, Method::Auto];
 
-/// By every method, the weights are those of the oracle, and as many singular values are used as it uses.
+/// Every method gives the weights of the oracle and uses as many singular values.
 fn check(matrix: &Matrix, rank: usize, cut: f64) -> Table {
     let targets = random_targets(matrix.shape().rows, 77);
     let table = form(matrix, false);
@@ -81,7 +81,7 @@ fn check(matrix: &Matrix, rank: usize, cut: f64) -> Table {
     expected
 }
 
-/// Catches a wrong side of the matrix, a wrong power of S, rows mixed up between workers.
+/// Catches a wrong side of the matrix, a wrong power of S, and permuted rows.
 #[test]
 fn over_and_under_determined_systems() {
     for (rows, columns) in [(200, 12), (12, 200), (66, 60), (60, 66), (150, 1), (1, 150), (1, 1)] {
@@ -89,7 +89,7 @@ fn over_and_under_determined_systems() {
     }
 }
 
-/// Catches division by what is rounding: copies of columns and rows, and products of low rank.
+/// Catches division by rounding errors: repeated columns and rows, and products of low rank.
 #[test]
 fn rank_deficient_systems() {
     let x = random(120, 5, 2);
@@ -99,7 +99,7 @@ fn rank_deficient_systems() {
     check(&(random(30, 4, 3) * random(4, 90, 4)), 30, 1e-5);
 }
 
-/// Catches copies that are weighed differently by the Gram matrix and by the products.
+/// Catches copies with different weights in the Gram matrix and in the products.
 #[test]
 fn stacked_copies() {
     let x = random(100, 9, 5);
@@ -111,8 +111,8 @@ fn stacked_copies() {
     check(&Matrix::beside(&[x.clone(), &a * &x]), 18, 1e-6);
 }
 
-/// Catches arithmetic that squares the condition number κ: fitted values and weights are off by a
-/// small multiple of ε₃₂·κ of their own size, whatever the shape, the method and the rank.
+/// Catches arithmetic that squares the condition number κ: for every shape, method and rank, the
+/// relative error of fitted values and weights is a small multiple of ε₃₂·κ.
 #[test]
 fn errors_grow_with_the_condition_number_and_not_with_its_square() {
     const SHORT: usize = 12;
@@ -135,7 +135,7 @@ fn check_errors(matrix: &Matrix, targets: &Arc<Dense>, rank: usize, condition: f
     let fitted = table.times(&expected);
     for method in METHODS {
         let solved = solve(matrix, targets, &by(method, rank), 0.0);
-        // The bases of Krylov iteration are not orthonormal to the last bit, and its residuals tell.
+        // Krylov bases lose some orthogonality, which shows in the residuals.
         let of_triplets = match method {
             Method::Krylov => solved.relative_residuals.iter().copied().fold(0.0, f64::max),
             _ => 0.0,
@@ -151,7 +151,8 @@ fn check_errors(matrix: &Matrix, targets: &Arc<Dense>, rank: usize, condition: f
     }
 }
 
-/// The larger of `‖MᵀM·w − M_kᵀ·t‖ / ‖M_kᵀ·t‖` and `‖M·w − U Uᵀt‖ / ‖Uᵀt‖`, in f64, over all columns.
+/// The larger of `‖MᵀM·w − M_kᵀ·t‖ / ‖M_kᵀ·t‖` and `‖M·w − U Uᵀt‖ / ‖Uᵀt‖`, in f64, over all
+/// columns.
 fn normal_residual(table: &Table, targets: &Dense, weights: &Table, rank: usize) -> f64 {
     let svd = dense_svd(table);
     let projected = svd.left.t().times(&Table::of_dense(targets));
@@ -169,8 +170,8 @@ fn normal_residual(table: &Table, targets: &Dense, weights: &Table, rank: usize)
     pairs.iter().map(worst).fold(0.0, f64::max)
 }
 
-/// Catches an `Auto` that keeps weights whose own residual is above the tolerance, or keeps the worse
-/// of two answers.
+/// Catches an `Auto` that keeps weights whose residual is above the tolerance, or the worse of two
+/// results.
 #[test]
 fn auto_falls_back_where_the_weights_cannot_vouch() {
     let values: Vec<f64> = (0..11).map(|place| 0.1f64.powf(f64::from(place) / 2.0)).collect();
@@ -192,7 +193,7 @@ fn auto_falls_back_where_the_weights_cannot_vouch() {
     }
 }
 
-/// Catches eigenvectors of one side of a square matrix that are taken for those of the other.
+/// Catches eigenvectors of MᵀM of a square matrix that are used as those of MMᵀ.
 #[test]
 fn a_square_system_with_a_tolerance() {
     let (matrix, targets) = (random(60, 60, 30), random_targets(60, 31));
@@ -204,7 +205,8 @@ fn a_square_system_with_a_tolerance() {
     }
 }
 
-/// Catches a rank that is not that of the truncated SVD: the rest of the spectrum is left out, not approximated.
+/// Catches a rank that differs from that of the truncated SVD: the rest of the spectrum is dropped,
+/// not approximated.
 #[test]
 fn a_truncated_system() {
     let values: Vec<f64> = (0..20).map(|power| 0.7f64.powi(power)).collect();
@@ -214,7 +216,7 @@ fn a_truncated_system() {
     }
 }
 
-/// Catches a cut that is absolute, or relative to anything but the largest singular value.
+/// Catches a cut that is not relative to the largest singular value.
 #[test]
 fn singular_values_below_the_cut_are_ignored() {
     let values = [100.0, 50.0, 20.0, 5.0, 2.0, 1.0, 0.5];
@@ -228,8 +230,8 @@ fn singular_values_below_the_cut_are_ignored() {
     assert_eq!((solved.singular_values.len(), Table::of_dense(&solved.weights).largest()), (0, 0.0));
 }
 
-/// Theorem 1: of all solutions of an under-determined system, W* is the shortest. Catches any part of W* outside of the
-/// row space.
+/// Theorem 1: of all solutions of an under-determined system, W* is the shortest. Catches any part
+/// of W* outside of the row space.
 #[test]
 fn the_least_of_all_solutions() {
     let numbers = &mut Numbers(11);

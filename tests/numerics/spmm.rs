@@ -1,4 +1,4 @@
-//! Sparse products over tiles, strips and segments, against the obvious sum.
+//! Sparse products over tiles, strips and segments, compared with a direct sum.
 
 use std::ops::Range;
 

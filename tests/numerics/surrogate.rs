@@ -1,5 +1,4 @@
-//! A surrogate of the matrix to decompose helps to find its triplets. Its error never shows in the residuals
-//! that are certified.
+//! A surrogate builds the basis. Its error does not affect the measured residuals.
 
 use std::sync::Arc;
 
@@ -53,7 +52,8 @@ fn distances(images: &Dense, vectors: &Dense, values: &[f64]) -> Vec<f64> {
     values.iter().enumerate().map(of_triplet).collect()
 }
 
-/// ‖Mv − σu‖/σ and ‖Mᵀu − σv‖/σ of each triplet, measured here with the matrix itself, and what the certificate says.
+/// ‖Mv − σu‖/σ and ‖Mᵀu − σv‖/σ of each triplet, measured by the test with M, and the residuals of
+/// the certificate.
 fn residuals(matrix: &Matrix, svd: &Svd) -> Vec<(f64, f64, f64)> {
     let image = |side, vectors: &Dense| product(matrix, side, &Arc::new(vectors.clone()), Cluster::threads(2)).unwrap();
     let measured = distances(&image(Side::Plain, &svd.right), &svd.left, &svd.singular_values);
@@ -63,7 +63,7 @@ fn residuals(matrix: &Matrix, svd: &Svd) -> Vec<(f64, f64, f64)> {
     both.map(|((measured, back), claimed)| (measured, back, *claimed)).collect()
 }
 
-/// Residuals are within the tolerance on both sides, and what the certificate says.
+/// Checks that the residuals of both sides meet the tolerance and equal those of the certificate.
 fn check(matrix: &Matrix, svd: &Svd) {
     for (measured, back, claimed) in residuals(matrix, svd) {
         let larger = measured.max(back);
@@ -90,7 +90,7 @@ fn shorter_walks_find_the_triplets_of_longer_ones() {
     assert_eq!((products(&prepared), products(&prepared.with_surrogate(Some(&near)))), (10, 8));
 }
 
-/// The difference of two nodes without edges, of this length.
+/// The difference of the unit vectors of two isolated nodes, scaled to this length.
 fn between_isolated(graph: &Graph, length: f64) -> Vec<f32> {
     let isolated: Vec<usize> = (0..graph.nodes()).filter(|&node| graph.degrees[node] == 0.0).take(2).collect();
     let mut difference = vec![0.0f32; graph.nodes()];
@@ -99,15 +99,15 @@ fn between_isolated(graph: &Graph, length: f64) -> Vec<f32> {
     difference
 }
 
-/// Catches a residual that is taken for zero by construction, when it was another matrix's.
+/// Catches a residual that is assumed to be zero although it is zero for the surrogate only.
 #[test]
 fn one_that_is_near_on_one_side_alone_is_found_out() {
     let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
     let matrix = embedding::matrix(&graph, &options).unwrap();
     let nodes = graph.nodes();
     let alone = found(&matrix, None, &options.svd);
-    // M maps the difference w of two nodes without edges to zero. So with N = M + σ/10·u·wᵀ the right vector v changes, by a
-    // tenth of w; M·v stays as it was but for a hundredth of σ, and Mᵀ·u is off by a tenth.
+    // w is the difference of two isolated nodes, so M·w = 0. With N = M + σ/10·u·wᵀ the right
+    // vector v changes by w/10. The residual of M·v is a hundredth of σ, and that of Mᵀ·u a tenth.
     let w = Dense::new(1, nodes, between_isolated(&graph, 0.1 * alone.singular_values[15])).unwrap();
     let u = Dense::new(nodes, 1, (0..nodes).map(|row| alone.left.row(row)[15]).collect()).unwrap();
     let added = Matrix::dense("u", u).unwrap().try_multiply(&Matrix::dense("w", w).unwrap()).unwrap();
@@ -117,7 +117,7 @@ fn one_that_is_near_on_one_side_alone_is_found_out() {
     assert!(misled.operator_columns > alone.operator_columns + 64, "the bases were made again");
 }
 
-/// Catches a certificate that is believed before it is measured.
+/// Catches a run that trusts estimated residuals.
 #[test]
 fn one_that_is_not_near_is_found_out() {
     let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
@@ -130,14 +130,14 @@ fn one_that_is_not_near_is_found_out() {
     assert!(misled.operator_columns > alone.operator_columns, "what was in vain is counted");
 }
 
-/// Catches residuals of a warm start that are those of the surrogate.
+/// Catches a warm start whose residuals are those of the surrogate.
 #[test]
 fn a_warm_start_is_certified_with_the_matrix_itself() {
     let (graph, mut options) = (graph(), options(10, Some(TOLERANCE)));
     let (matrix, near) = embedding::matrix_and_surrogate(&graph, &options).unwrap();
     let near = near.expect("shorter walks that are close enough");
     let cold = found(&matrix, Some(&near), &options.svd);
-    // The graph before its last edges came.
+    // The graph without its last edges.
     let mut all = list();
     all.edges.truncate(all.edges.len() * 99 / 100);
     let before = Graph::from_edges(&all, Import { duplicates: Duplicates::Once, ..Import::default() }).unwrap();

@@ -1,4 +1,5 @@
-//! The decomposition by subspace iteration against a dense SVD, and its certificate against dense residuals.
+//! Subspace iteration, compared with a dense SVD, and its certificate, compared with dense
+//! residuals.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::common::{
     CLUSTERS, Numbers, Table, assert_shards_of, decomposed, dense, dense_singular_values, form, sparse,
 };
 
-/// Singular values to 1e-4, orthonormal vectors, and residuals that are what the certificate says.
+/// Checks singular values to 1e-4, orthonormality, and the residuals of the certificate.
 fn check(matrix: &Matrix, options: &Options) -> Svd {
     let svd = decomposed(matrix, options);
     let table = form(matrix, false);
@@ -27,7 +28,8 @@ fn check(matrix: &Matrix, options: &Options) -> Svd {
             .sqrt()
             / value;
         let claimed = svd.certificate.relative_residuals[column];
-        // What rounding alone does to a product, relative to a singular value that may be far below the largest.
+        // The rounding error of a product, relative to a singular value that may be far below the
+        // largest.
         let rounding = 2e-6 * svd.singular_values[0] / value;
         assert!((residual - claimed).abs() <= 1e-3 * residual + rounding, "{matrix}: {residual}, not {claimed}");
     }
@@ -125,7 +127,7 @@ fn a_tolerance_stops_early_and_is_met() {
     assert!(loose.iterations <= svd.iterations && loose.operator_columns <= svd.operator_columns);
 }
 
-/// The triplets that rounding makes beyond the rank do not count against the tolerance.
+/// Triplets beyond the rank, which are rounding errors, do not count against the tolerance.
 #[test]
 fn a_tolerance_stops_a_rank_deficient_matrix_too() {
     let options = Options { iterations: 30, tolerance: Some(0.02), ..subspace(10) };
@@ -154,7 +156,8 @@ fn a_start_near_the_answer_needs_no_iterations() {
 fn columns_are_counted() {
     let options = Options { iterations: 3, oversample: Some(2), ..subspace(4) };
     let svd = decomposed(&random(50, 40, 12), &options);
-    // Four products each way with six columns, and both of the certificate with four.
+    // Four products in each direction with six columns, and two products of the certificate with
+    // four.
     assert_eq!(svd.operator_columns, 2 * 4 * 6 + 2 * 4);
 }
 
@@ -180,7 +183,7 @@ fn too_large_or_no_rank_is_an_error() {
     assert!(decompose(&matrix, &nan, Cluster::threads(2)).is_err());
 }
 
-/// Every worker keeps its own rows, and they are those of the whole.
+/// Every worker keeps its own rows of the result.
 #[test]
 fn shards_are_the_rows_of_the_whole() {
     for (rows, columns) in [(300, 150), (150, 300)] {

@@ -1,4 +1,4 @@
-//! What a person types, and what comes back.
+//! Command lines and their results.
 
 use std::path::Path;
 use std::process::Output;
@@ -52,8 +52,8 @@ fn usage_errors_end_with_2() {
     assert!(names(folder.path()).is_empty(), "a refused run leaves nothing behind");
 }
 
-/// A run that starts fewer workers than were asked for cannot be compared with anything; one that starts them all must
-/// say that fewer would be faster, and must find the same bits.
+/// A run starts the requested number of workers, also if there are fewer cores. It then reports
+/// that fewer workers would be faster, and has the same bits.
 #[test]
 fn as_many_workers_are_started_as_asked_for() {
     let (one, many) = (folder(), folder());
@@ -109,7 +109,7 @@ fn config_errors_end_with_2_and_name_the_place() {
     );
 }
 
-/// People name a shipped config as they name its file.
+/// A shipped config is also found by its file name.
 #[test]
 fn a_shipped_config_is_found_by_its_name_and_by_its_file_name() {
     let folder = folder();
@@ -198,7 +198,7 @@ fn a_made_up_graph_of_any_size_is_embedded_without_scores() {
     assert_done(&output);
     let metrics: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&metrics["dataset"], &metrics["nodes"]), (&"rmat-8".into(), &256.into()));
-    // 32 are drawn a node, and many pairs more than once.
+    // 32 edges are drawn for each node, and many pairs are drawn repeatedly.
     let edges = metrics["edges"].as_u64().unwrap();
     assert!((1_000..32 * 256).contains(&edges), "{edges}");
     let stage = &metrics["stages"][0];
@@ -216,7 +216,7 @@ fn a_made_up_graph_of_any_size_is_embedded_without_scores() {
     }
 }
 
-/// Residuals above the tolerance look like any others to whoever does not remember what was asked for.
+/// A run that ends above its tolerance prints a warning.
 #[test]
 fn a_run_that_ends_above_its_tolerance_says_so() {
     let folder = folder();
@@ -244,7 +244,7 @@ fn a_run_that_ends_above_its_tolerance_says_so() {
     assert_eq!(shortfalls(&output), [""; 0]);
     assert_eq!(stages(&output)[0]["is_tolerance_met"], true);
 
-    // The stage that embeds again, from a matrix stated as text, and batch after batch.
+    // Also for the update, for a matrix stated as text, and for every batch of `follow`.
     let update =
         ["--set=update.warm_start=true", "--set=update.iterations=0", "--set=embedding.tolerance=1e-3", "--json"];
     let output = run(path, &[&["--workers=1", "--set=embedding.rank=8"], &update[..]].concat());
@@ -262,7 +262,7 @@ fn a_run_that_ends_above_its_tolerance_says_so() {
     assert_eq!((batches, shortfalls(&output).len()), (3, 1), "{}", text(&output.stdout));
 }
 
-/// The rank in `metrics.json` is the number of columns of the vectors, and what was asked for stands next to it.
+/// `metrics.json` contains the number of columns of the vectors and the requested rank.
 #[test]
 fn fewer_triplets_than_asked_for_are_said_with_the_reason() {
     let folder = folder();
@@ -306,7 +306,8 @@ fn both_ways() -> String {
     format!("0 1\n{text}")
 }
 
-/// Catches lines that are counted in place of edges: the same edge listed both ways is one edge.
+/// Catches lines that are counted instead of edges: an edge that is listed in both directions is
+/// one edge.
 #[test]
 fn edges_listed_both_ways_count_once_and_held_out_ones_apart() {
     let folder = folder();
@@ -349,8 +350,8 @@ fn edges_listed_both_ways_count_once_and_held_out_ones_apart() {
     assert_eq!((&stored["edges"], &stored["held_out_edges"]), (&all.into(), &held_out.into()));
 }
 
-/// What is no list of edges is refused with its place and the way out; what was guessed about a
-/// list is named.
+/// Input that is not a list of edges is refused with its position and a remedy. Inferences about a
+/// list are reported.
 #[test]
 fn nonsense_is_refused_and_guesses_are_named() {
     let folder = folder();

@@ -1,5 +1,5 @@
-//! What makes the first minutes easy: a doctor, help that is short or has examples, completions, a manual, and errors that say what
-//! to type next.
+//! Help for new users: `doctor`, short and long help, completions, the manual, and errors that name
+//! the next command.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::need::{Need, found_or_skip};
 use crate::support::{assert_done, assert_refused, folder, names, run, text};
 
-/// Every command that there is, as it is typed.
+/// All commands, with their subcommands.
 fn commands() -> Vec<Vec<String>> {
     fn visit(command: &clap::Command, words: &[String], all: &mut Vec<Vec<String>>) {
         all.push(words.to_vec());
@@ -117,7 +117,7 @@ fn shells_take_the_completions() {
     assert_refused(&run(folder.path(), &["completions", "tcsh"]), 2, &["tcsh", "bash"]);
 }
 
-/// Every line of a page is text, or a request that manuals know.
+/// Every line of the manual page is text or a known roff request.
 fn assert_roff(page: &str) {
     const REQUESTS: &[&str] =
         &[".TH", ".SH", ".SS", ".TP", ".RS", ".RE", ".ie", ".el", ".br", ".nf", ".fi", ".PP", ".IP", ".B", ".I"];

@@ -75,12 +75,12 @@ fn classifiers_are_explained_by_their_sizes_too() {
     assert_refused(&missing, 2, &["nodes are classified here: give --features beside --nodes and --edges"]);
 }
 
-/// What is planned must be what is run: where `auto` finds no short side, it grows a Krylov basis.
+/// The plan must describe the run: without a short side, `auto` uses the Krylov method.
 #[test]
 fn auto_is_planned_as_the_iteration_that_runs() {
     let plan = |method: &str| {
         let method = format!("--set=embedding.method={method}");
-        // A matrix stated as text has no surrogate, which `krylov` alone would take.
+        // A matrix stated as text has no surrogate, which only `krylov` would use.
         let plan = json(&["--config=demo", "--matrix=S", "--set=embedding.rank=32", "--workers=2", &method]);
         plan["stages"][0].clone()
     };
@@ -108,7 +108,7 @@ fn drawings_name_every_step() {
     assert!(dot.contains("penwidth=3") && mermaid.contains("==>"), "gathered panels stand out");
 }
 
-/// That each estimate is near what was measured is for a quiet machine to show; that all are there is not.
+/// Checks that all estimates exist. Their accuracy can only be checked on an idle machine.
 #[test]
 fn every_step_is_measured_beside_its_estimate() {
     let plan = json(&["--config=demo", "--analyze", "--workers=2", "--set=embedding.window=2"]);
@@ -151,13 +151,14 @@ fn what_does_not_fit_is_refused_before_it_starts() {
     assert_refused(&tiny, 2, &["--memory", "16GB"]);
 }
 
-/// Panels that wait to be used again once stayed in memory while the vectors were copied out, and every worker put together
-/// whole panels of all vectors.
+/// Catches panels that are kept for reuse while the vectors are copied, and workers that gather
+/// complete panels of all vectors.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_stays_within_its_memory() {
     const LIMIT: u64 = 130_000_000;
-    // What each further worker takes is not counted: the basis, and by that the result, must not depend on their number.
+    // The buffers of further workers are not counted, because the size of the basis, and with it
+    // the result, must not depend on the number of workers.
     const WORKER: u64 = 16_000_000;
     let (folder, mut found) = (folder(), Vec::new());
     for workers in [1, 2, 3] {
@@ -172,7 +173,7 @@ fn a_run_stays_within_its_memory() {
     assert!(status.success() && peak <= 230_000_000, "{peak} bytes, {status}");
 }
 
-/// The most anonymous memory of a run that is to stay within a limit, and how it ended.
+/// The peak of anonymous memory of a run with a limit, and its exit status.
 #[cfg(target_os = "linux")]
 fn peak_of(folder: &Path, dataset: &str, limit: u64, workers: u64) -> (u64, std::process::ExitStatus) {
     use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Every link-prediction figure of the paper whose data is at hand, from real files by one command each.
+//! The link-prediction figures of the paper whose data is available, each by one command.
 
 use std::fs;
 use std::io::Write;
@@ -44,7 +44,8 @@ fn ppi_has_the_same_bits_on_any_number_of_workers() {
     }
 }
 
-/// All three stages, with the same bits on any number of workers: embedding, fine-tuning and update.
+/// All three stages, with the same bits on any number of workers: embedding, fine-tuning and
+/// update.
 #[test]
 fn ddi_reaches_the_paper_in_every_stage() {
     let Some(data) = data() else { return };
@@ -52,7 +53,7 @@ fn ddi_reaches_the_paper_in_every_stage() {
     let names: Vec<&str> =
         one.metrics["stages"].as_array().unwrap().iter().filter_map(|s| s["name"].as_str()).collect();
     assert_eq!(names, ["embedding", "finetune", "update"]);
-    // Means of five seeds less three standard deviations, as README has them.
+    // The means of five seeds in the README, minus three standard deviations.
     for (stage, least) in [0.6773, 0.7806, 0.8368].into_iter().enumerate() {
         let hits = figure(&one, stage, "test", "hits@20");
         assert!(hits >= least, "stage {stage}: {hits}, not {least}");
@@ -63,7 +64,7 @@ fn ddi_reaches_the_paper_in_every_stage() {
     for workers in [2, 3] {
         assert_same(&one, &experiment(&data, workers, &["--config=ddi"]), &format!("{workers} workers"));
     }
-    // Figures that are reported are those of a run that met its tolerance.
+    // Reported figures are those of a run that met its tolerance.
     for stage in [0, 2] {
         assert_eq!(one.metrics["stages"][stage]["is_tolerance_met"], true, "{}", one.metrics["stages"][stage]);
     }
@@ -143,7 +144,8 @@ fn all_stages_run_on_a_graph_of_ones_own_too() {
     assert!(metrics["stages"][0]["ranks_tried"]["4"].is_number());
 }
 
-/// Catches a rank that is not that of the saved vectors, where each seed chooses its own.
+/// Catches a reported rank that is not that of the saved vectors, if each seed chooses its own
+/// rank.
 #[test]
 fn the_rank_of_several_seeds_is_the_number_of_columns_of_the_files() {
     let own = folder();
@@ -194,7 +196,7 @@ fn bad_files_are_refused_with_their_place_and_leave_nothing_behind() {
     assert_refused(&output, 2, &["rank 9", "at most 3"]);
 }
 
-/// Catches degrees that overflow and make rows of zeros, whichever way they are divided by.
+/// Catches degrees that overflow and produce rows of zeros, in both normalisations.
 #[test]
 fn degrees_that_overflow_are_refused_with_the_node() {
     let own = folder();

@@ -1,5 +1,5 @@
-//! The real binary on one machine: what is typed, what is printed, what is written, and what others
-//! make of it.
+//! The program on one machine: its arguments, its output, its files, and their use by other
+//! programs.
 
 #[path = "../support/mod.rs"]
 mod support;

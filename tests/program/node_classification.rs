@@ -1,5 +1,5 @@
-//! Every node-classification figure of the paper whose data is at hand, from real files by one command each; a classifier
-//! saved and applied; and what is said about data that makes no sense.
+//! The node-classification figures of the paper whose data is available, each by one command; saved
+//! classifiers; and errors of invalid data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{self, assert_done, assert_refused, data, data_part, folder, text};
 
-/// Runs in a folder, with all results in `out`; the figures.
+/// Runs in a folder, with all results in `out`. Returns the figures.
 fn run(folder: &Path, arguments: &[&str]) -> Value {
     let output = support::run(folder, &[arguments, &["--out=out", "--json"]].concat());
     assert_done(&output);
@@ -41,9 +41,9 @@ fn cora_and_pubmed_reach_the_paper_over_five_seeds() {
     }
 }
 
-/// M is 140×160 with σ_k of 2e-5 of the largest here. Catches arithmetic that squares its condition number:
-/// all methods say the same of all nodes, up to a few whose classes are all but equally likely. Products are
-/// rounded to f32, by 6e-8 of σ₁ or 3e-3 of σ_k.
+/// Catches arithmetic that squares the condition number. M is 140×160 with σ_k/σ₁ = 2e-5, and
+/// products are rounded to f32, by 6e-8·σ₁ or 3e-3·σ_k. All methods predict the same class for all
+/// nodes except a few with nearly equal probabilities.
 #[test]
 fn an_ill_conditioned_classifier_is_the_same_by_all_methods() {
     let Some(data) = data() else { return };
@@ -66,7 +66,7 @@ fn an_ill_conditioned_classifier_is_the_same_by_all_methods() {
     }
 }
 
-/// Everything that a run leaves is the same, down to the last bit.
+/// All result files have the same bits.
 #[track_caller]
 fn assert_same_files(one: &Path, other: &Path) {
     for name in ["predictions.csv", "probabilities.npy", "model.json", "ids.txt", "directions.npy"] {
@@ -89,7 +89,7 @@ fn cora_has_the_same_bits_on_any_number_of_workers() {
     }
 }
 
-/// The demo with labels re-used and a network on top.
+/// The demo with label re-use and a network.
 const DEMO: &str = r#"
 dataset = "demo"
 [features]
@@ -130,7 +130,7 @@ fn two_epochs_of_fine_tuning_have_the_same_bits_on_any_number_of_workers() {
             assert!(found > 0.8, "{name} {split}: {found}");
         }
     }
-    // The epoch that was kept is the best of them, unless the start was better than all.
+    // The best epoch was kept, or the initial weights if they were better than all epochs.
     let found: Vec<f64> =
         network["epochs"].as_array().unwrap().iter().map(|epoch| epoch["valid_accuracy"].as_f64().unwrap()).collect();
     if let Some(kept) = (network["kept_epoch"].as_u64().unwrap() as usize).checked_sub(1) {
@@ -138,7 +138,8 @@ fn two_epochs_of_fine_tuning_have_the_same_bits_on_any_number_of_workers() {
     }
 }
 
-/// Papers with made-up features in the form of a user's own files: class means and noise, as strong as real features are.
+/// ogbn-arxiv with generated features in user files: class means and noise, about as informative as
+/// the real features.
 fn arxiv_files(own: &Path) -> Option<()> {
     let arxiv = data_part("ogbn_arxiv")?;
     let labels = flate2::read::GzDecoder::new(fs::File::open(arxiv.join("raw/node-label.csv.gz")).unwrap());
@@ -172,7 +173,7 @@ fn write_npy(path: &Path, shape: &[usize], values: impl Iterator<Item = f32>) {
     array.finish().unwrap();
 }
 
-/// All four stages on 169,343 papers, with one epoch of training in place of fifteen.
+/// All four stages on 169,343 papers, with one epoch of training instead of fifteen.
 #[test]
 fn arxiv_with_made_up_features_reaches_its_figures() {
     let own = folder();
@@ -208,7 +209,7 @@ fn a_saved_classifier_says_the_same_again() {
     }
 }
 
-/// Two groups of nodes; features tell them apart, and so do edges.
+/// Two groups of nodes, which features and edges separate.
 struct Own {
     folder: tempfile::TempDir,
 }
@@ -316,7 +317,7 @@ fn a_model_on_data_that_it_was_not_made_for() {
     assert_refused(&predict(own.path(), &[]), 3, &["model.json", "run the experiment again"]);
 }
 
-/// Numbers that are none must not become probabilities.
+/// Non-finite features must not become probabilities.
 #[test]
 fn a_model_of_numbers_that_are_none() {
     let own = Own::new();
@@ -329,7 +330,7 @@ fn a_model_of_numbers_that_are_none() {
     assert_refused(&predict(own.path(), &[]), 3, &["network.npy", "finite"]);
 }
 
-/// Labels that changed on the disk since training must not be taken for the classes of the model.
+/// Labels that changed on disk after training must not be interpreted as classes of the model.
 #[test]
 fn a_model_whose_labels_have_changed() {
     let own = Own::new();
@@ -373,7 +374,7 @@ fn a_minimal_config_classifies() {
     assert!(own.file("out/model.json").exists());
 }
 
-/// What would take more memory than there is says so before it takes it.
+/// A classifier that does not fit into memory is refused before the memory is allocated.
 #[test]
 fn networks_that_are_too_large() {
     let own = Own::new();
@@ -398,7 +399,7 @@ fn labels_that_make_no_sense() {
     own.assert_refused(&["labels.txt", "81", "80"]);
     own.write("labels.txt", "");
     own.assert_refused(&["labels.txt"]);
-    // A class that nobody can learn: its only node is for testing.
+    // A class that cannot be learnt: its only node is a test node.
     own.write(
         "labels.txt",
         &(0..NODES).map(|node| format!("{}\n", if node == 79 { "bird" } else { class(node) })).collect::<String>(),
@@ -413,7 +414,7 @@ fn labels_that_make_no_sense() {
     assert_refused(&own.run(&files), 3, &["bird", "train"]);
     own.write("test.txt", "80\n");
     assert_refused(&own.run(&files), 3, &["80", "test.txt"]);
-    // More classes than nodes to learn from.
+    // More classes than training nodes.
     own.write("labels.txt", &(0..NODES).map(|node| format!("class {node}\n")).collect::<String>());
     own.write("test.txt", "6\n");
     assert_refused(&own.run(&files), 3, &["class"]);

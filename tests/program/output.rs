@@ -1,4 +1,4 @@
-//! What a run leaves behind, and what happens when it cannot.
+//! The files of a run, and the errors of writing them.
 
 use std::fs;
 
@@ -66,7 +66,7 @@ fn arrays_are_what_numpy_reads_and_ids_are_one_a_row() {
 fn a_folder_that_takes_no_files_is_refused_before_anything_is_computed() {
     let folder = folder();
     fs::write(folder.path().join("file"), "").unwrap();
-    // Even the superuser cannot make a folder below a file, or in the list of processes.
+    // Even root cannot create a folder below a file or in /proc.
     let mut places = vec!["file", "file/below"];
     if cfg!(target_os = "linux") {
         places.push("/proc/results");
@@ -134,7 +134,7 @@ fn a_reader_who_leaves_is_no_error() {
     }
 }
 
-/// Nodes may be given other rows while they are embedded, but every row that is written is that of its node.
+/// Rows may be permuted during the computation, but every written row is that of its node.
 #[test]
 fn rows_are_in_the_order_of_the_data_however_nodes_were_numbered() {
     let folder = folder();
@@ -164,14 +164,15 @@ fn result_files(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// The vectors and ids: what a run gives again, bit for bit.
+/// The vectors and ids, which must be equal bit for bit between runs.
 fn vectors_in(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
     let is_stable = |name: &str| name.ends_with(".npy") || name == "ids.txt";
     result_files(folder).into_iter().filter(|(name, _)| is_stable(name)).collect()
 }
 
-/// Catches a result that is replaced file by file: the program is killed at every call that changes names in a folder, and the
-/// result in it must be the old one or the new one, as other programs and `isvd-dist` itself read it.
+/// Catches a result that is replaced file by file: the program is killed at every call that changes
+/// names in a folder, and the result in it must be the old one or the new one, as other programs
+/// and `isvd-dist` itself read it.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_run_killed_while_it_replaces_a_result_leaves_the_old_or_the_new_one() {
@@ -211,7 +212,7 @@ fn a_run_killed_while_it_replaces_a_result_leaves_the_old_or_the_new_one() {
         assert_done(&run(folder.path(), &["neighbors", "--model=results", "--node=n0", "--top=1"]));
         *(if expected == 1 { &mut kept } else { &mut replaced }) += 1;
         assert_eq!(fs::read_to_string(results.join("mine/notes.txt")).unwrap(), "mine");
-        // What is left of the dead run is in nobody's way, and gone after the next.
+        // The files of the killed run do not disturb the next run, which removes them.
         assert_done(&small(folder.path(), &["--out=results", "--seed=2", "--no-report"]));
         assert!(vectors_in(&results) == new, "killed at call {moment}");
         assert_eq!(names(&results).iter().filter(|name| name.starts_with('.')).count(), 0, "{:?}", names(&results));
@@ -222,7 +223,7 @@ fn a_run_killed_while_it_replaces_a_result_leaves_the_old_or_the_new_one() {
     assert!(kept > 3 && replaced > 3, "{kept} times the old and {replaced} times the new result");
 }
 
-/// Catches two runs that mix their files in one folder; and a dead run that blocks the next one.
+/// Catches two runs that mix their files in one folder, and a lock that outlives its run.
 #[test]
 #[cfg(unix)]
 fn a_second_run_into_the_folder_of_a_running_one_is_refused() {
@@ -258,7 +259,7 @@ fn a_second_run_into_the_folder_of_a_running_one_is_refused() {
         let process = format!("process {}", first.0.id());
         assert_refused(&small(folder.path(), &[out, "--quiet"]), 1, &["another run", &process, "--out"]);
     }
-    // What is made of results may not end up beside those of the run.
+    // Derived files must not appear next to the files of the run.
     let process = format!("process {}", first.0.id());
     let page = |arguments: &[&str]| run(folder.path(), &[&["report", "results"], arguments].concat());
     let vectors = |out| run(folder.path(), &["export", "--model=results", "--format=csv", out]);

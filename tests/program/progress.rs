@@ -1,4 +1,4 @@
-//! What a person sees while a run goes on: bars that come and go on a terminal, plain lines elsewhere.
+//! Progress: bars on a terminal, lines elsewhere.
 #![cfg(unix)]
 
 use std::fs::{self, File};
@@ -20,10 +20,10 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::support::server::{Server, Site, noise};
 use crate::support::{folder, is_progress, run, said, text};
 
-/// The longest that anything here takes.
+/// A limit on the time of each test.
 const MOST: Duration = Duration::from_secs(120);
 
-/// The program with stderr on a terminal of its own, and what has been drawn there.
+/// The program with stderr on a pseudo-terminal, and the bytes that it wrote there.
 struct OnTerminal {
     child: std::process::Child,
     drawn: Receiver<Vec<u8>>,
@@ -46,7 +46,7 @@ impl OnTerminal {
         let (send, drawn) = mpsc::channel();
         thread::spawn(move || {
             let (mut terminal, mut buffer) = (File::from(ours), [0; 4096]);
-            // A terminal that nobody writes to any more is at its end by an error.
+            // Reading a pseudo-terminal that has no writer fails at its end.
             while let Some(count) = terminal.read(&mut buffer).ok().filter(|&count| count > 0) {
                 if send.send(buffer[..count].to_vec()).is_err() {
                     return;
@@ -56,7 +56,7 @@ impl OnTerminal {
         Self { child, drawn, screen: String::new() }
     }
 
-    /// Reads on until something was drawn, or until the end.
+    /// Reads until a condition holds, or until the end.
     fn wait_for(&mut self, words: &str) -> bool {
         let deadline = Instant::now() + MOST;
         while !self.screen.contains(words) {
@@ -73,7 +73,7 @@ impl OnTerminal {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
     }
 
-    /// The exit code, all that was drawn, and what is left on the screen.
+    /// The exit code, all bytes written, and the final screen.
     fn end(mut self) -> (Option<i32>, String, String) {
         self.wait_for("\0 is never drawn");
         let code = self.child.wait().unwrap().code();
@@ -88,7 +88,7 @@ impl Drop for OnTerminal {
     }
 }
 
-/// What a terminal shows at the end: a small one that knows the codes which bars use.
+/// The final screen of a terminal. It interprets the control codes that bars use.
 fn left_on_screen(drawn: &str) -> String {
     let (mut lines, mut row, mut column) = (vec![Vec::<char>::new()], 0usize, 0usize);
     let mut characters = drawn.chars();
@@ -136,7 +136,7 @@ fn left_on_screen(drawn: &str) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-/// Enough work to be looked at, and to be interrupted in the middle.
+/// A run that is long enough to be observed and interrupted.
 const LONG: &[&str] = &["--set=dataset=rmat-14", "--set=embedding.rank=64", "--workers=1", "--checkpoint=off"];
 const FINETUNE: &[&str] = &["--set=finetune.kernel=gaussian", "--set=finetune.epochs=1000", "--workers=1"];
 
@@ -220,7 +220,7 @@ fn without_a_terminal_there_are_plain_lines_with_times() {
     assert!(lines[5].contains("worst residual "), "{}", lines[5]);
 }
 
-/// A long stage is heard of every few seconds, and not more often.
+/// A long stage prints a line every few seconds, and not more often.
 #[test]
 fn a_long_stage_is_told_of_now_and_then() {
     let folder = folder();
@@ -237,7 +237,7 @@ fn a_long_stage_is_told_of_now_and_then() {
     assert!(!stderr.contains("finetune: done"), "{stderr}");
 }
 
-/// A clean end: one line, the exit code of an interrupt, and nothing of a bar.
+/// An interrupted run prints one line, has exit code 130, and removes its bar.
 #[track_caller]
 fn assert_interrupted(run: OnTerminal, stage: &str) {
     run.interrupt();
@@ -260,7 +260,7 @@ fn an_interrupt_is_clean_while_a_file_is_loaded() {
     let mut run = OnTerminal::start(folder.path(), &["--config=links", "--set=data.path=edges.txt"], &[]);
     assert!(run.wait_for("MiB"), "a bar of bytes: {:?}", run.screen);
     assert_interrupted(run, "load edges.txt");
-    // A store is whole or not there.
+    // A store is complete or absent.
     let convert = ["convert", "--config=links", "--set=data.path=edges.txt", "--out=store"];
     let mut run = OnTerminal::start(folder.path(), &convert, &[]);
     assert!(run.wait_for("MiB"), "{:?}", run.screen);
@@ -284,7 +284,7 @@ fn an_interrupt_is_clean_at_any_moment_of_a_run() {
 #[test]
 fn an_interrupt_is_clean_while_a_file_is_fetched() {
     let folder = folder();
-    // The server has files of the right size, and falls silent in the middle of each.
+    // The server sends half of each file and then stops.
     let mut site = Site::default();
     for file in catalog::find("ppi").unwrap().files {
         let path = format!("/ppi/{}", file.path);

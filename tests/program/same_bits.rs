@@ -1,4 +1,4 @@
-//! The answer does not depend on who computed it: the same bits on any number of workers, however blocks travel.
+//! Results have the same bits on any number of workers, for transfer by pointers and by bytes.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn the_same_bits_on_1_2_3_and_8_workers_by_pointers_and_by_bytes() {
     }
 }
 
-/// The other ways through the algorithm have sums of their own.
+/// The other methods compute other sums.
 #[test]
 fn the_same_bits_for_every_choice() {
     for choice in [
@@ -33,7 +33,7 @@ fn the_same_bits_for_every_choice() {
     }
 }
 
-/// If the seed went unused, equal bits would prove little.
+/// Another seed gives other bits. Otherwise equal bits would prove little.
 #[test]
 fn another_seed_gives_other_bits_and_about_the_same_figures() {
     let (one, other) = (run(2, "pointers", &["--seed=1"]), run(2, "pointers", &["--seed=2"]));

@@ -1,4 +1,4 @@
-//! What a run tells of itself while it runs.
+//! Logs and traces of a run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,8 @@ fn events(path: &Path) -> Vec<Value> {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The workers that have an event of this kind. Each has two lines, of which the second is for waiting.
+/// The workers that have an event of this kind. Each has two rows in the trace, the second for
+/// waiting.
 fn workers(events: &[Value], kind: &str) -> BTreeSet<u64> {
     events.iter().filter(|event| event["cat"] == kind).map(|event| event["tid"].as_u64().unwrap() / 2).collect()
 }

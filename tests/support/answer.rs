@@ -1,4 +1,4 @@
-//! What a run leaves behind, as far as it must not depend on who computed it.
+//! The results of a run, without the parts that depend on workers and processes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::Value;
 
-/// What must be equal down to the last bit.
+/// Results that must be equal bit for bit.
 #[derive(PartialEq)]
 pub struct Answer {
     pub left: Vec<u8>,
@@ -40,7 +40,7 @@ pub fn run(workers: usize, transport: &str, more: &[&str]) -> Answer {
     }
 }
 
-/// Who computed it, how long it took and how much memory and traffic it needed may differ; nothing else may.
+/// Removes workers, processes, times, memory and traffic, which may differ.
 pub fn without_circumstances(mut metrics: Value) -> Value {
     let object = metrics.as_object_mut().unwrap();
     for name in ["workers", "processes", "seconds", "peak_memory_bytes"] {
@@ -53,7 +53,7 @@ pub fn without_circumstances(mut metrics: Value) -> Value {
     metrics
 }
 
-/// What was typed, when, and how it was planned may differ between reports; nothing else may.
+/// Removes the command, the date and the plan, which may differ between reports.
 fn without_occasion(mut details: Value) -> Value {
     let object = details.as_object_mut().unwrap();
     for name in ["command", "written", "plan"] {
@@ -62,7 +62,7 @@ fn without_occasion(mut details: Value) -> Value {
     details
 }
 
-/// Stages have times and peaks of memory, and so do the epochs of their trainings.
+/// Stages and epochs have times and memory peaks.
 fn without_seconds(value: &mut Value) {
     match value {
         Value::Object(entries) => {
@@ -78,8 +78,8 @@ fn without_seconds(value: &mut Value) {
 /// The files of a folder of results.
 pub type Results = BTreeMap<String, Vec<u8>>;
 
-/// Every file of a folder of results, as far as it must not depend on who computed it. The report is a picture of two of
-/// the others.
+/// Every file of a folder of results, without the parts that depend on workers and processes. The
+/// report is omitted, because it is made of two other files.
 pub fn results(folder: &Path) -> Results {
     let read = |name: String| {
         let content = fs::read(folder.join(&name)).unwrap();

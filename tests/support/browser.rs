@@ -1,4 +1,4 @@
-//! A real browser without a window, driven over a pipe by the protocol of its developer tools.
+//! A headless browser, controlled over a pipe by the Chrome DevTools protocol.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::need::{Need, found_or_skip};
 
-/// What is not there by then will not come.
+/// The time limit for every wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const FLAGS: [&str; 10] = [
@@ -36,12 +36,12 @@ pub struct Browser {
     messages: Receiver<Value>,
     last: u64,
     session: String,
-    /// What the page complained about.
+    /// Errors and warnings of the page.
     pub errors: Vec<String>,
     _profile: TempDir,
 }
 
-/// How a page is looked at.
+/// The colour scheme and size of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
     pub width: u32,
@@ -50,7 +50,7 @@ pub struct Look {
 }
 
 impl Browser {
-    /// Starts Chromium; `CHROMIUM` names another one. Where there is none, the test is skipped.
+    /// Starts Chromium, or the browser that `CHROMIUM` names. Without one, the test is skipped.
     #[track_caller]
     pub fn start() -> Option<Self> {
         let program = std::env::var("CHROMIUM").unwrap_or("chromium".to_owned());
@@ -58,7 +58,7 @@ impl Browser {
         let is_there = is_there.is_ok_and(|status| status.success());
         found_or_skip(Need::Browser, is_there.then_some(()).ok_or_else(|| program.clone()))?;
         let profile = super::folder();
-        // The browser reads orders from its third channel and answers on the fourth.
+        // The browser reads commands from file descriptor 3 and writes answers to 4.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null", &program])
             .args(FLAGS)
@@ -105,7 +105,7 @@ impl Browser {
         self.until("document.readyState === 'complete'");
     }
 
-    /// What a script comes to.
+    /// The value of a script.
     #[track_caller]
     pub fn evaluate(&mut self, script: &str) -> Value {
         self.try_evaluate(script).unwrap_or_else(|fault| panic!("{script}: {fault}"))
@@ -120,7 +120,7 @@ impl Browser {
         }
     }
 
-    /// Waits until a script comes to true. While a page is loaded it may fail.
+    /// Waits until the value of a script is true. The script may fail while a page is loaded.
     #[track_caller]
     pub fn until(&mut self, script: &str) {
         let start = Instant::now();
@@ -132,12 +132,12 @@ impl Browser {
         }
     }
 
-    /// Types into whatever has the focus.
+    /// Types into the focused element.
     pub fn write(&mut self, text: &str) {
         self.order("Input.insertText", json!({ "text": text }));
     }
 
-    /// Presses a key that is no letter.
+    /// Presses a special key.
     pub fn press(&mut self, key: &str) {
         let code = HashMap::from([("Enter", 13), ("ArrowDown", 40), ("Escape", 27)])[key];
         for kind in ["rawKeyDown", "keyUp"] {
@@ -159,7 +159,7 @@ impl Browser {
         }
     }
 
-    /// A picture of what is seen, as PNG; kept in the folder `ISVD_SCREENSHOTS`, if that is set.
+    /// A screenshot as PNG. It is saved in the folder `ISVD_SCREENSHOTS`, if that is set.
     pub fn picture(&mut self, name: &str) -> Vec<u8> {
         let answer = self.order("Page.captureScreenshot", json!({ "format": "png" }));
         let picture = from_base64(answer["data"].as_str().unwrap());

@@ -1,23 +1,23 @@
-//! Many clients at a time.
+//! Many concurrent clients.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What clients saw.
+/// The measurements of the clients.
 #[derive(Debug, Default)]
 pub struct Load {
-    /// How long each answer took, the shortest first.
+    /// The latency of each answer, in ascending order.
     pub times: Vec<Duration>,
-    /// Answers that were none.
+    /// The number of failed requests.
     pub errors: Vec<String>,
-    /// From the first question to the last answer.
+    /// The time from the first query to the last answer.
     pub elapsed: Duration,
 }
 
 impl Load {
-    /// The time that such a share of the answers took at most.
+    /// A quantile of the latencies.
     pub fn quantile(&self, share: f64) -> Duration {
         let last = self.times.len().saturating_sub(1);
         self.times.get((share * last as f64).ceil() as usize).copied().unwrap_or_default()
@@ -29,8 +29,8 @@ impl Load {
     }
 }
 
-/// So many clients that each ask so many questions, one after the other on one connection. `path` gives the question of a
-/// client.
+/// Runs a number of clients, each of which sends a number of queries, one after the other on one
+/// connection. `path` returns the query of a client.
 pub fn load(
     address: SocketAddr,
     clients: usize,

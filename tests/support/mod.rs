@@ -1,6 +1,6 @@
-//! The real binary, run in a folder, and what tests say about its answers.
+//! Running the program in a folder, and assertions about its output.
 
-// Each test program uses a part of this.
+// Each test program uses a part of this module.
 #![allow(dead_code)]
 
 pub mod answer;
@@ -19,16 +19,16 @@ use tempfile::TempDir;
 
 use need::{Need, found_or_skip};
 
-/// As little work as the program can be asked for.
+/// The smallest settings of a run.
 pub const SMALL: &[&str] = &["--workers=1", "--set=embedding.rank=4", "--set=embedding.iterations=1"];
 
-/// Where real datasets would be: `ISVD_DATA`, or what lies beside the project.
+/// The folder of real datasets: `ISVD_DATA`, or `../shared/data`.
 pub fn data_folder() -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     std::env::var_os("ISVD_DATA").map_or(beside, PathBuf::from)
 }
 
-/// A part of the real datasets, or `None`, and the test is skipped.
+/// A part of the real datasets. `None` if it is missing; the test is then skipped.
 #[track_caller]
 pub fn data_part(part: &str) -> Option<PathBuf> {
     let path = data_folder().join(part);
@@ -36,7 +36,7 @@ pub fn data_part(part: &str) -> Option<PathBuf> {
     found_or_skip(Need::Data, found)
 }
 
-/// The folder of all real datasets, or `None`, and the test is skipped.
+/// The folder of all real datasets. `None` if it is missing; the test is then skipped.
 #[track_caller]
 pub fn data() -> Option<PathBuf> {
     data_part("")
@@ -62,8 +62,8 @@ pub fn assert_done(output: &Output) {
     assert_eq!(said(text(&output.stderr)), "", "nothing but progress goes to stderr");
 }
 
-/// Whether a line of stderr tells of progress: it starts with the seconds since the start, as in `[    0.03 s] load demo`. A
-/// launcher puts the number of the process before it.
+/// Whether a line of stderr is progress. It starts with the seconds since the start, as in
+/// `[    0.03 s] load demo`, and `launch` adds the number of the process in front.
 pub fn is_progress(line: &str) -> bool {
     let launched = line.strip_prefix('[').and_then(|line| line.split_once("] "));
     let line = launched.filter(|(process, _)| process.parse::<u32>().is_ok()).map_or(line, |(_, line)| line);
@@ -71,17 +71,17 @@ pub fn is_progress(line: &str) -> bool {
     seconds.is_some_and(|(seconds, _)| seconds.trim_start().parse::<f64>().is_ok())
 }
 
-/// Whether a line of stderr names a faster number of workers: that depends on the machine.
+/// Whether a line of stderr recommends a number of workers, which depends on the machine.
 pub fn is_advice(line: &str) -> bool {
     line.contains(": --workers ") && line.trim_end().ends_with(" would be faster")
 }
 
-/// Whether a line of stderr says that a result falls short of what was asked for: runs in a hurry do.
+/// Whether a line of stderr warns of a missed tolerance or rank, as runs with small settings do.
 pub fn is_shortfall(line: &str) -> bool {
     line.contains("warning: ") && (line.contains("above the tolerance of") || line.contains("singular triplets: "))
 }
 
-/// What stands on stderr apart from progress, advice and shortfalls.
+/// The lines of stderr except progress, recommendations and warnings of missed tolerances.
 pub fn said(stderr: &str) -> String {
     let is_usual = |line: &&str| is_progress(line) || is_advice(line) || is_shortfall(line);
     stderr.split_inclusive('\n').filter(|line| !is_usual(line)).collect()

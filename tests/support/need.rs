@@ -1,5 +1,5 @@
-//! What tests need and not every machine has. Where it is missing a test is skipped, and the test
-//! program says so before it ends. `ISVD_REQUIRE` turns a skip into a failure.
+//! Requirements of tests that some machines lack. If one is missing, the test is skipped, and the
+//! test program reports it at its end. `ISVD_REQUIRE` turns a skip into a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::{Mutex, Once, PoisonError};
 use std::{env, io, thread};
 
-/// The words of the kinds that must be there, separated by commas.
+/// The required kinds, separated by commas.
 const REQUIRE: &str = "ISVD_REQUIRE";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,7 +16,7 @@ pub enum Need {
     Data,
     /// Chromium.
     Browser,
-    /// Hosts and disks that a test makes: network namespaces, and mounts.
+    /// Permission to create network namespaces and to mount disks.
     Namespaces,
     /// Python with packages.
     Python,
@@ -38,7 +38,7 @@ impl Need {
         }
     }
 
-    /// How it comes to be there.
+    /// How to provide it.
     fn remedy(self) -> &'static str {
         match self {
             Self::Data => "ISVD_DATA names the folder of datasets",
@@ -50,8 +50,8 @@ impl Need {
     }
 }
 
-/// What a test needs. Where it is missing, `None`: the test is skipped and counted. It fails instead
-/// if `ISVD_REQUIRE` has the kind.
+/// A requirement of a test. If it is missing, the result is `None`, and the test is skipped and
+/// counted; it fails instead if `ISVD_REQUIRE` lists the kind.
 #[track_caller]
 pub fn found_or_skip<T>(need: Need, found: Result<T, String>) -> Option<T> {
     let text = env::var_os(REQUIRE).unwrap_or_default();
@@ -78,7 +78,7 @@ fn required(text: &str) -> BTreeSet<Need> {
     words.map(need).collect::<Result<_, _>>().unwrap_or_else(|fault| panic!("{REQUIRE}: {fault}"))
 }
 
-/// The tests that were skipped for want of one kind, and what they did not find.
+/// The tests that were skipped because of one kind, and the missing items.
 struct Skipped {
     tests: BTreeSet<String>,
     missing: BTreeSet<String>,
@@ -97,13 +97,13 @@ fn count(need: Need, missing: String) {
     of_kind.missing.insert(missing);
 }
 
-/// One line a kind. The harness captures what macros print, not what is written to stderr itself.
+/// One line per kind. The harness captures the output of macros, but not direct writes to stderr.
 extern "C" fn tell() {
     for (need, Skipped { tests, missing }) in &*SKIPPED.lock().unwrap_or_else(PoisonError::into_inner) {
         let (count, plural) = (tests.len(), if tests.len() == 1 { "" } else { "s" });
         let missing = missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let (kind, remedy) = (need.word(), need.remedy());
-        // Nobody is there to be told that stderr is closed.
+        // A closed stderr cannot be reported.
         let _ = writeln!(
             io::stderr(),
             "skipped for want of {kind}: {count} test{plural}, whole or in part; missing: {missing} ({remedy})"
@@ -111,8 +111,8 @@ extern "C" fn tell() {
     }
 }
 
-// SAFETY: this is how C declares it. It may be called at any time and from any thread.
+// SAFETY: the declaration is that of C. `atexit` may be called at any time and from any thread.
 unsafe extern "C" {
-    /// Has a function called when the process ends.
+    /// Registers a function that is called when the process ends.
     safe fn atexit(function: extern "C" fn()) -> c_int;
 }

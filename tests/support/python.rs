@@ -1,11 +1,11 @@
-//! Python with packages, in an environment that is made once.
+//! Python with packages, in an environment that is created once.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The interpreter of an environment with the packages of `tests/python/requirements.txt`, or why
-/// there is none.
+/// The interpreter of an environment with the packages of `tests/python/requirements.txt`, or the
+/// reason why there is none.
 pub fn python() -> Result<&'static Path, String> {
     static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     PYTHON.get_or_init(make).as_deref().map_err(String::clone)

@@ -1,4 +1,4 @@
-//! A small HTTP server on this machine, which misbehaves as told and ends with the test.
+//! A small HTTP server on this machine, with configurable faults, which ends with the test.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,20 +8,20 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What the server has, and how it behaves.
+/// The files of the server, and its faults.
 #[derive(Debug, Clone, Default)]
 pub struct Site {
     /// The files by path, such as `/ppi/train.txt.npy`.
     pub files: HashMap<String, Vec<u8>>,
-    /// Whether it sends parts of files.
+    /// Whether it supports range requests.
     pub ranges: bool,
-    /// Its name for the version of all files.
+    /// The ETag of all files.
     pub etag: Option<&'static str>,
-    /// After how many bytes of a file it hangs up.
+    /// It closes the connection after this number of bytes of a file.
     pub hang_up: HashMap<String, usize>,
-    /// After how many bytes of a file it falls silent.
+    /// It stops sending after this number of bytes of a file.
     pub fall_silent: HashMap<String, usize>,
-    /// Where it sends those who ask for a path.
+    /// Redirections of paths.
     pub redirects: HashMap<String, String>,
 }
 
@@ -50,7 +50,8 @@ impl Server {
                     break;
                 }
                 let site = site.lock().unwrap().clone();
-                // A client that goes away is no reason to fail: the test looks at what the client says.
+                // A client that disconnects is not an error here: the test checks the messages of
+                // the client.
                 let _ = stream.and_then(|stream| answer(stream, &site, &log, &stop));
             }
         });
@@ -62,12 +63,12 @@ impl Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Changes what it has and does.
+    /// Changes its files and faults.
     pub fn site(&self) -> MutexGuard<'_, Site> {
         self.site.lock().unwrap()
     }
 
-    /// What it was asked since the last time: path, range if any, and status.
+    /// The requests since the last call: path, range if any, and status.
     pub fn log(&self) -> Vec<String> {
         std::mem::take(&mut *self.log.lock().unwrap())
     }
@@ -132,7 +133,7 @@ fn answer(mut stream: TcpStream, site: &Site, log: &Mutex<Vec<String>>, stop: &A
     }
 }
 
-/// Bytes that look like nothing in particular.
+/// Pseudo-random bytes.
 pub fn noise(length: usize, seed: u32) -> Vec<u8> {
     (0..length as u32).map(|i| ((i ^ seed).wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }

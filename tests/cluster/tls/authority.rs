@@ -1,4 +1,4 @@
-//! Certificates, made up by a test.
+//! Certificates for tests.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 
-/// Somebody who signs certificates.
+/// A certificate authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
 }
 
-/// What is wrong with a certificate.
+/// The defect of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     None,
@@ -29,7 +29,8 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    /// Writes a certificate, its key, and that of the authority into a folder; the options that name them.
+    /// Writes a certificate, its key, and the certificate of the authority into a folder. Returns
+    /// the options that name them.
     pub fn issue(&self, folder: &Path, flaw: Flaw) -> Vec<String> {
         fs::create_dir_all(folder).unwrap();
         let key = KeyPair::generate().unwrap();

@@ -1,4 +1,4 @@
-//! Processes that talk TLS: the same bits, and nobody takes part without a certificate.
+//! Processes with TLS: the same bits, and no access without a certificate.
 
 mod authority;
 
@@ -14,12 +14,12 @@ use self::authority::{Authority, Flaw};
 use crate::support::folder;
 use crate::world::{LONG, Process, assert_same_folders, free_addresses, member, program, start};
 
-/// Arguments as the helpers take them.
+/// Converts arguments.
 fn with<'a>(some: &[&'a str], more: &'a [String]) -> Vec<&'a str> {
     some.iter().copied().chain(more.iter().map(String::as_str)).collect()
 }
 
-/// Two processes with arguments of their own.
+/// Two processes with different arguments.
 fn pair(folder: &Path, arguments: [&[&str]; 2]) -> [Process; 2] {
     let addresses = free_addresses(2);
     [0, 1].map(|process| Process::start(member(folder, &addresses, process, arguments[process])))
@@ -84,7 +84,7 @@ fn all_use_tls_or_none() {
     caller.end().assert(4, &["does it use TLS, too?"]);
 }
 
-/// What the others would refuse is told before they are called.
+/// A certificate that the others would refuse is reported before connecting.
 #[test]
 fn files_that_cannot_be_used_are_named() {
     let (folder, authority) = (folder(), Authority::new());
@@ -106,7 +106,7 @@ fn files_that_cannot_be_used_are_named() {
     Process::start(member(folder.path(), &free_addresses(2), 0, &[&sound[0]])).end().assert(2, &["--tls-key"]);
 }
 
-/// A stranger gets no further than an alert, and changes nothing.
+/// A caller without a certificate receives an alert, and has no effect.
 #[test]
 fn strangers_without_tls_are_turned_away() {
     let (folder, addresses) = (folder(), free_addresses(2));

@@ -1,4 +1,4 @@
-//! What no user means to give, to the real program: pipes, damaged files, and files that claim more than they hold.
+//! Unusual input to the program: pipes, damaged files, and files that claim more than they contain.
 
 use std::fs;
 use std::io::Write;
@@ -19,7 +19,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     bomb(bytes, b"", 0)
 }
 
-/// A head, and after it the same piece again and again, packed.
+/// A header followed by many repetitions of a piece, compressed.
 fn bomb(head: &[u8], piece: &[u8], count: usize) -> Vec<u8> {
     const AT_ONCE: usize = 100_000;
     let mut encoder = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
@@ -29,7 +29,7 @@ fn bomb(head: &[u8], piece: &[u8], count: usize) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// The same vectors, whether the edges come from a file, from stdin, or from a named pipe, plain or packed.
+/// The vectors are the same for a file, stdin and a named pipe, plain and compressed.
 #[test]
 #[cfg(unix)]
 fn edges_from_a_pipe_are_those_of_the_file() {
@@ -78,7 +78,7 @@ fn a_config_that_never_ends_is_refused() {
     assert_refused(&refused, 2, &["cannot read the config /dev/zero", "more than 1048576 bytes"]);
 }
 
-/// One bit of a packed file of edges: an error, or the same vectors.
+/// A flipped bit in a compressed edge list gives an error or the same vectors.
 #[test]
 fn a_flipped_bit_gives_an_error_or_the_same_vectors() {
     let folder = folder();
@@ -99,14 +99,15 @@ fn a_flipped_bit_gives_an_error_or_the_same_vectors() {
     }
 }
 
-/// Bytes that a process has held at the most, while it can be asked.
+/// The peak memory of a process, while it runs.
 fn peak(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| 1024 * kilobytes)
 }
 
-/// Small files that claim to be large, or unpack to be: each ends soon, within the memory that was allowed.
+/// Small files that claim to be large, or decompress to large ones, end soon and within the memory
+/// limit.
 #[test]
 fn hostile_files_take_no_more_memory_than_allowed() {
     const LIMIT: u64 = 300_000_000;

@@ -1,4 +1,4 @@
-//! Damage is found, named, and never a panic or a number.
+//! Damage is detected and named. It causes neither panics nor wrong results.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use super::made_up::{small, write};
 use super::world::{convert, files, flip};
 use crate::support::{assert_done, assert_refused, folder, run};
 
-/// Looks at everything, as a run that uses everything does.
+/// Reads all pieces of the store.
 fn use_all(store: &Path) -> Result<(), StoreError> {
     let dataset = Store::open(store)?.dataset()?;
     dataset.graph.list()?;
     Ok(dataset.graph.stored_graph(Import::default())?.expect("made in this way").ready()?)
 }
 
-/// Every byte of every file is covered: there is none whose change goes unnoticed.
+/// Every changed byte of every file is detected.
 #[test]
 fn any_byte_that_changes_is_noticed() {
     let folder = folder();
@@ -99,7 +99,7 @@ fn a_store_of_another_format_is_refused() {
     );
 }
 
-/// A store whose sums are right but whose numbers cannot be is refused as well.
+/// A store with valid checksums and impossible numbers is also refused.
 #[test]
 fn numbers_that_cannot_be_are_refused() {
     let folder = folder();
@@ -124,7 +124,8 @@ fn numbers_that_cannot_be_are_refused() {
         fs::write(&manifest, text.replacen(before, after, 1)).unwrap();
         fs::write(store.join("store.sum"), format!("{}  store.json\n", sha256(&manifest).unwrap())).unwrap();
         let used = use_all(&store);
-        // Features are looked at by those who classify; how many entries have values is seen in the arrays alone.
+        // Only classification reads the features, and the number of values is known only from the
+        // arrays.
         assert!(used.is_err() || ["\"features\": 3", "\"weighted\": true"].contains(&before), "{before} → {after}");
     }
 }

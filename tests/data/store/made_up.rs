@@ -1,4 +1,4 @@
-//! Any graph comes back from a store as it went in.
+//! A store preserves every graph.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub fn write(dataset: &Dataset, import: Import, folder: &Path) -> Graph {
     graph
 }
 
-/// A few nodes that carry everything that nodes can carry.
+/// A few nodes with all kinds of data.
 pub fn small() -> Dataset {
     let pairs = |first| vec![(first, 1), (2, first)];
     Dataset {

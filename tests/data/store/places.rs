@@ -1,4 +1,4 @@
-//! Where stores are written, and what is left when that does not succeed.
+//! The targets of conversions, and the files that are left by failed conversions.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -48,7 +48,7 @@ fn a_dataset_that_cannot_be_read_leaves_nothing() {
     assert!(names(folder.path()).is_empty());
 }
 
-/// Whenever a conversion is ended, there is no store or a whole one.
+/// A conversion that is killed at any moment leaves no store or a complete one.
 #[test]
 fn an_interrupted_conversion_leaves_nothing_that_looks_whole() {
     for delay in [1, 5, 20, 60, 150] {

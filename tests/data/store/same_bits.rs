@@ -1,4 +1,4 @@
-//! A run on a store leaves the same files as a run on what the store was made of, down to the last bit.
+//! A run on a store writes the same files as a run on the original dataset, bit for bit.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::world::{assert_same_from_store, assert_store_is_as_good, convert, fil
 use crate::support::answer::assert_same_results;
 use crate::support::{assert_done, data, folder, run, write_config};
 
-/// As little work as every stage of link prediction can be asked for.
+/// The smallest settings of every stage of link prediction.
 const LINKS: &[&str] = &[
     "--set=embedding.rank=8",
     "--set=embedding.iterations=2",
@@ -19,7 +19,8 @@ const LINKS: &[&str] = &[
 fn every_stage_of_link_prediction() {
     let folder = folder();
     assert_store_is_as_good(folder.path(), &["--config=demo"], &[&["--config=demo"], LINKS].concat());
-    // Nor does it matter how duplicates, self-loops and rows were treated when the store was made.
+    // The treatment of duplicates, self-loops and the order of rows in the conversion does not
+    // matter either.
     let otherwise = ["--set=data.duplicates=once", "--set=data.self_loops=drop", "--set=data.order=given"];
     assert_same_from_store(folder.path(), &[&["--config=demo"], LINKS, &otherwise].concat());
     assert_same_from_store(
@@ -36,7 +37,7 @@ fn a_matrix_of_ones_own_and_its_explanation() {
     assert_done(&run(folder.path(), &["explain", "--config=demo", "--set=dataset=./store"]));
 }
 
-/// Hubs get rows next to each other, and the store has them so.
+/// Hubs have adjacent rows, also in the store.
 #[test]
 fn nodes_that_have_other_rows() {
     let folder = folder();
@@ -53,7 +54,8 @@ fn nodes_that_have_other_rows() {
     assert_same_from_store(folder.path(), &given);
 }
 
-/// A user's own graph: names, weights, duplicates, self-loops, a node that is isolated once edges are held out.
+/// A user's graph: names, weights, duplicates, self-loops, and a node that becomes isolated when
+/// edges are held out.
 fn write_edges(path: &Path) {
     let mut text = String::new();
     for node in 0..300 {
@@ -113,7 +115,7 @@ fn nodes_to_classify() {
             assert_same_results(&original, &results, &format!("{name} self-loops, {workers} workers"));
         }
     }
-    // A model finds its store again, wherever the program is run.
+    // A model finds its store from every working directory.
     assert_done(&run(&stored, &["--config=mine.toml", "--out=model"]));
     assert_done(&run(folder.path(), &["predict", "--model=stored/model"]));
 }

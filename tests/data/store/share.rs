@@ -1,4 +1,4 @@
-//! Several processes on one store: each looks at its own tiles.
+//! Several processes on one store: each reads its own tiles only.
 
 use std::fs;
 
@@ -8,7 +8,8 @@ use crate::support::{assert_done, folder, run, text};
 const ON_STORE: [&str; 5] =
     ["--config=demo", "--set=dataset=./store", "--set=embedding.rank=4", "--set=embedding.iterations=1", "--workers=1"];
 
-/// The last tile is of the last process. The first one has no use for it, and hears from the other what is wrong.
+/// The last tile belongs to the last process. The first process does not read it and receives the
+/// error of the other.
 #[test]
 fn a_damaged_tile_ends_the_process_that_has_it_and_the_others_name_it() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Stores, and what runs on them leave behind.
+//! Stores, and the results of runs on them.
 
 use std::fs;
 use std::path::Path;
@@ -18,20 +18,20 @@ pub fn results(folder: &Path, workers: usize, arguments: &[&str]) -> Results {
     let workers = format!("--workers={workers}");
     assert_done(&run(folder, &[&["--out=results", &workers], arguments].concat()));
     let mut files = answer::results(&folder.join("results"));
-    // It says where the data are.
+    // It contains the path of the data.
     files.remove("model.json");
     fs::remove_dir_all(folder.join("results")).unwrap();
     files
 }
 
-/// Runs on the original and on its store, which is made first, by 1, 2 and 3 workers.
+/// Converts a dataset, and runs on the original and on the store with 1, 2 and 3 workers.
 #[track_caller]
 pub fn assert_store_is_as_good(folder: &Path, convert_by: &[&str], run_by: &[&str]) {
     convert(folder, convert_by);
     assert_same_from_store(folder, run_by);
 }
 
-/// Runs on the original, and by 1, 2 and 3 workers on `store`.
+/// Runs on the original, and on `store` with 1, 2 and 3 workers.
 #[track_caller]
 pub fn assert_same_from_store(folder: &Path, run_by: &[&str]) {
     let original = results(folder, 1, run_by);

@@ -1,11 +1,12 @@
-//! What is refused, with the place and the way out.
+//! Errors of texts, with their position and a remedy.
 
 use isvd_dist::matrix::text::{Formula, MOST_BYTES, MOST_DEPTH, Problem};
 use proptest::prelude::*;
 
 use super::world::World;
 
-/// The whole message of a text of one line: what, the carets below the text, and the help if there is one.
+/// The complete message for a text of one line: the error, the carets below the text, and the help
+/// if there is one.
 #[track_caller]
 fn assert_refused(text: &str, message: &str, carets: &str, help: Option<&str>) {
     let error = World::small().read(text).expect_err(text);
@@ -182,7 +183,7 @@ fn length_and_depth_are_bounded() {
     assert!(Formula::parse(&format!("[A{}]", ", A".repeat(2000))).is_ok(), "lists are wide, not deep");
 }
 
-/// Powers of powers end in a message, not in a lifetime of products.
+/// Too large powers are refused with a message.
 #[test]
 fn products_are_bounded() {
     let error = World::small().read("((A^1000)^1000)^1000").unwrap_err();
@@ -191,7 +192,7 @@ fn products_are_bounded() {
     assert!(World::small().read("walk(A, 1000) + (A^10)^100").is_ok());
 }
 
-/// Whatever is read, it is a matrix or a message with its caret.
+/// Every text gives either a matrix or a message with a caret.
 fn read(text: &str) {
     if let Err(error) = World::small().read(text) {
         let message = error.to_string();

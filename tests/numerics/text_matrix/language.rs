@@ -1,10 +1,10 @@
-//! What texts mean.
+//! The meaning of texts.
 
 use isvd_dist::matrix::{Kind, Matrix};
 
 use super::world::World;
 
-/// Every text beside the display of the matrix that it states.
+/// Texts and the displays of their matrices.
 #[test]
 fn texts_and_what_they_mean() {
     let mut world = World::small();
@@ -47,7 +47,7 @@ fn texts_and_what_they_mean() {
         ("dropout(X, 0.5)", "dropout(X)"),
         ("I(2) + J(2, 2)", "I + J"),
         ("J(2, k + 1) - X", "J − X"),
-        // Numbers among themselves.
+        // Arithmetic of numbers.
         ("(1 + 2 * 3 - 4) * A", "3·A"),
         ("1 / 4 * A", "0.25·A"),
         ("2^3 * A", "8·A"),
@@ -66,7 +66,7 @@ fn texts_and_what_they_mean() {
     }
 }
 
-/// The display leaves out parentheses that a reader does not need; here they all are.
+/// The display omits redundant parentheses. These are all parentheses.
 fn tree(matrix: &Matrix) -> String {
     match matrix.kind() {
         Kind::Sum(a, b) => format!("({}+{})", tree(a), tree(b)),
@@ -98,7 +98,7 @@ fn operators_of_one_level_go_from_left_to_right() {
     }
 }
 
-/// The very node, so that a plan multiplies by it once.
+/// The same node, so that a plan multiplies by it once.
 #[test]
 fn what_is_written_twice_is_one_node() {
     let mut world = World::small();

@@ -1,4 +1,4 @@
-//! Matrices stated as text: what is read, what is refused, and that it is the same matrix as in Rust.
+//! Matrices stated as text: valid texts, errors, and the equality with matrices stated in Rust.
 
 mod errors;
 mod language;

@@ -1,4 +1,4 @@
-//! The names of a graph stand for what the models use.
+//! The names of a graph mean the matrices of the models.
 
 use isvd_dist::dataset::{Dataset, EdgeList, NodeSplit, UNLABELLED};
 use isvd_dist::engine::{Cluster, form};
@@ -15,7 +15,7 @@ use isvd_dist::svd;
 const NODES: usize = 40;
 const SEED: u64 = 7;
 
-/// A ring with chords, three features, two classes, and one node of its own.
+/// A ring with chords, three features, two classes, and an isolated node.
 fn dataset(directed: bool) -> Dataset {
     let nodes = NODES as u32;
     let edges = (0..nodes - 1).flat_map(|i| [(i, (i + 1) % (nodes - 1)), (i, (i * 5 + 2) % (nodes - 1))]);
@@ -40,7 +40,7 @@ fn read(dataset: &Dataset, text: &str) -> Result<Matrix, TextError> {
     Formula::parse(text)?.evaluate(&mut Named::new(&graph(dataset), dataset, Cluster::threads(2), SEED))
 }
 
-/// Printed alike and formed alike, to the last bit.
+/// Checks that both matrices have the same text and the same entries, bit for bit.
 #[track_caller]
 fn assert_same(one: &Matrix, other: &Matrix) {
     assert_eq!(one.to_string(), other.to_string());
@@ -105,7 +105,7 @@ fn center_and_dropout() {
     let dropped = |copy| x.try_dropout(Mask::new(0.25, SEED, copy)).unwrap();
     assert_same(&read(&dataset, "dropout(X, 0.25)").unwrap(), &dropped(0));
     assert_same(&read(&dataset, "dropout(X, 0.25, 3)").unwrap(), &dropped(3));
-    // What is not stored is formed first.
+    // An implicit matrix is formed first.
     let product = Matrix::dense("M", form(&read(&dataset, "Ahat@X").unwrap(), Cluster::threads(1)).unwrap()).unwrap();
     let product = product.try_dropout(Mask::new(0.25, SEED, 0)).unwrap();
     assert_same(&read(&dataset, "dropout(Ahat@X, 0.25)").unwrap(), &product);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::world::World;
 use crate::common::{Numbers, expression, form, pooled_expression};
 
-/// How tightly what is printed binds.
+/// The precedence of a printed expression.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
     Sum,
@@ -16,7 +16,7 @@ enum Level {
     Raised,
 }
 
-/// Prints with no more parentheses than are needed, and gives names to what has none.
+/// Prints with the fewest parentheses, and names the unnamed matrices.
 #[derive(Default)]
 struct Printer {
     world: World,
@@ -46,7 +46,7 @@ impl Printer {
         let shape = matrix.shape();
         match matrix.kind() {
             Kind::Diagonal { name, values } => {
-                // Vectors of one name must be one vector.
+                // Vectors of equal names must be equal.
                 let vector = Vector { name: format!("{name}{}", self.world.0.len()), values: values.clone() };
                 (format!("diag({})", self.name('v', Value::Vector(vector))), Raised)
             }
@@ -91,7 +91,8 @@ fn assert_read_back(matrix: &Matrix) {
     }
     let back = printer.world.read(&text).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(back.shape(), matrix.shape(), "{text}");
-    // Terms of polynomials are added in the same order, so all is the same to the last bit, but for the sign of zeros.
+    // Terms of polynomials are added in the same order, so all bits are equal except the signs of
+    // zeros.
     assert_eq!(form(&back, false).distance(&form(matrix, false)), 0.0, "{text}");
 }
 

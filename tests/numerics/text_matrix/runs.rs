@@ -1,4 +1,4 @@
-//! The real binary with a matrix of one's own.
+//! The program with a user-defined matrix.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::support::{assert_done, assert_refused, folder, names, run, small, tex
 
 const PLAIN: &str = "--matrix=walk(T, 10) - 0.02 * (J - A)";
 
-/// To a tolerance that no shorter walks are near enough for: a matrix that is stated is multiplied by as it stands.
+/// A tolerance for which there is no surrogate, as for a matrix stated as text.
 const EXACT: &str = "--set=embedding.tolerance=0.005";
 
 #[test]
@@ -50,12 +50,13 @@ fn features_labels_and_splits_of_a_dataset() {
     }
 }
 
-/// Features of nodes are there for a classifier, and for a matrix as well.
+/// Features of nodes can be used in a matrix.
 #[test]
 fn features_of_a_graph_of_ones_own() {
     let folder = folder();
     let write = |name: &str, content: String| fs::write(folder.path().join(name), content).unwrap();
-    // A ring, whose features are 3 in one column of half of its nodes and 2 in the other column of the others.
+    // A ring, whose features are 3 in one column of half of its nodes and 2 in the other column of
+    // the others.
     write("edges.txt", (0..8).map(|node| format!("{node} {}\n", (node + 1) % 8)).collect());
     write("features.csv", (0..8).map(|node| if node < 4 { "3,0\n" } else { "0,2\n" }).collect());
     let content = "matrix = \"X\"\n[data]\npath = \"edges.txt\"\nfeatures = \"features.csv\"\n[embedding]\nrank = 2\n";
@@ -72,7 +73,8 @@ fn features_of_a_graph_of_ones_own() {
     };
     near(values(&[]), [6.0, 4.0]);
     near(values(&["--matrix=2 * X", "--workers=3"]), [12.0, 8.0]);
-    // The columns of A·X are (6, 6, 6, 3, …) and their like: (4·6² + …) of one, and what both have in common.
+    // The columns of A·X are (6, 6, 6, 3, …) and similar: the entries of its Gram matrix are (4·6²
+    // + …) and the products of both columns.
     let [with, between] = [[3.0f64, 6.0, 6.0, 3.0, 3.0, 0.0, 0.0, 3.0], [2.0, 0.0, 0.0, 2.0, 2.0, 4.0, 4.0, 2.0]];
     let dot = |a: &[f64; 8], b: &[f64; 8]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let (p, q, r) = (dot(&with, &with), dot(&between, &between), dot(&with, &between));
@@ -85,7 +87,7 @@ fn features_of_a_graph_of_ones_own() {
         "{}",
         text(&explained.stdout)
     );
-    // Without a matrix features are there to classify by.
+    // Without a matrix, features are for classification.
     write_config(folder.path(), "[data]\npath = \"edges.txt\"\nfeatures = \"features.csv\"\n");
     assert_refused(&run(folder.path(), &["--config=mine.toml"]), 3, &["labels"]);
 }

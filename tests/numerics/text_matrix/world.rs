@@ -1,4 +1,4 @@
-//! Names for tests, each of them given.
+//! Matrices, vectors, sets and numbers by name.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A disk that is full, that can only be read, or on which something is in the way.
+//! Checkpoints on a full or read-only disk, or with a file in their place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use crate::support::answer::{Results, assert_same_results};
 use crate::support::folder;
 use crate::support::need::{Need, found_or_skip};
 
-/// A file is where the folder of checkpoints should be: the run goes on without, and says so once or as often as it tried.
+/// A file is in the place of the checkpoint folder: the run continues without checkpoints, and
+/// reports it for each attempt.
 #[test]
 fn checkpoints_that_cannot_be_written_do_not_end_a_run() {
     let own = folder();
@@ -24,7 +25,7 @@ fn checkpoints_that_cannot_be_written_do_not_end_a_run() {
         assert!(first.contains(word), "{said}");
     }
     assert_eq!(said.lines().count(), 1, "once is enough: {said}");
-    // At an interrupt it is an error: what was found is lost.
+    // If the run is interrupted, this is an error, because its state is lost.
     let run = Run::start(own.path(), 2, LONG);
     sleep(Duration::from_millis(300));
     run.signal("INT");
@@ -33,7 +34,7 @@ fn checkpoints_that_cannot_be_written_do_not_end_a_run() {
     assert!(said.contains("cannot write the checkpoint"), "{said}");
 }
 
-/// A disk of its own where results go; where none can be mounted, `None`, and the test is skipped.
+/// A separate disk for the results. `None` if none can be mounted; the test is then skipped.
 #[track_caller]
 fn mounted(folder: &Path, size: &str) -> Option<Mounted> {
     let at = folder.join("out");
@@ -58,7 +59,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Goes on from the checkpoint that is left, to the results of a run that was never interrupted.
+/// Resumes from the remaining checkpoint, and gives the results of an uninterrupted run.
 #[track_caller]
 fn assert_goes_on(folder: &Path, workers: usize, arguments: &[&str], expected: &Results, what: &str) {
     let said = Run::start(folder, workers, &[arguments, &["--resume"]].concat()).end_well();
@@ -70,11 +71,12 @@ fn assert_goes_on(folder: &Path, workers: usize, arguments: &[&str], expected: &
 const MUCH: [&str; 4] =
     ["--set=embedding.rank=64", "--set=embedding.tolerance=1e-5", "--set=embedding.iterations=30", OFTEN];
 
-/// Catches a disk full of checkpoints that costs the result: they make room for it.
+/// Catches results that are lost because checkpoints fill the disk.
 #[test]
 fn checkpoints_on_a_full_disk_do_not_cost_the_result() {
     let expected = uninterrupted(&MUCH);
-    // The result takes 2.9 MB: it fits on all of these, beside a checkpoint on the last alone.
+    // The result takes 2.9 MB. It fits on all of these disks, and together with a checkpoint only
+    // on the last one.
     for size in ["size=3m", "size=3500k", "size=7m"] {
         let own = folder();
         let Some(_disk) = mounted(own.path(), size) else { return };
@@ -84,7 +86,8 @@ fn checkpoints_on_a_full_disk_do_not_cost_the_result() {
     }
 }
 
-/// Catches checkpoints of an earlier run that cost the result of one that makes none itself.
+/// Catches results of a run without checkpoints that are lost because of checkpoints of an earlier
+/// run.
 #[test]
 fn checkpoints_of_an_earlier_run_make_room_for_the_result_of_one_without() {
     let arguments = [&MUCH[..3], &["--checkpoint=off"]].concat();
@@ -100,8 +103,8 @@ fn checkpoints_of_an_earlier_run_make_room_for_the_result_of_one_without() {
     assert_eq!(checkpoints(own.path()), Vec::<PathBuf>::new());
 }
 
-/// Catches a disk that takes no more files because of checkpoints, where the folder of the new result, a file of it or a
-/// link to it is the first that fails.
+/// Catches a disk that has no inode left because of checkpoints, where creating the folder, a file
+/// or a link of the new result fails first.
 #[test]
 fn checkpoints_on_a_disk_without_free_inodes_do_not_cost_the_result() {
     let expected = uninterrupted(&MUCH);
@@ -114,7 +117,8 @@ fn checkpoints_on_a_disk_without_free_inodes_do_not_cost_the_result() {
     }
 }
 
-/// A disk that is too small for the results, whatever is removed: the checkpoint before stays, and the run goes on from it later.
+/// A disk that is too small for the results: the previous checkpoint is kept, and a later run
+/// resumes from it.
 #[test]
 fn a_full_disk_leaves_the_checkpoint_before() {
     let own = folder();
@@ -129,7 +133,7 @@ fn a_full_disk_leaves_the_checkpoint_before() {
     assert_goes_on(own.path(), 3, &MUCH, &uninterrupted(&MUCH), "there is room again");
 }
 
-/// A disk that can only be read from some moment on, as disks do that fail.
+/// A disk that becomes read-only, as failing disks do.
 #[test]
 fn a_disk_that_can_only_be_read_leaves_the_checkpoint_before() {
     let own = folder();

@@ -1,4 +1,4 @@
-//! A run that is cut off goes on where it was, and ends with the bits of one that was not.
+//! An interrupted run resumes from its checkpoint and ends with the bits of an uninterrupted run.
 
 mod disk;
 
@@ -14,14 +14,14 @@ use serde_json::Value;
 use crate::support::answer::{Results, assert_same_results, results};
 use crate::support::{data, folder, names, said, write_config};
 
-/// What a run that is over has left behind.
+/// The output and files of a completed run.
 fn results_of(folder: &Path) -> Results {
     let out = folder.join("out");
     assert!(!out.join("checkpoint").exists(), "a run that is over needs no checkpoint");
     results(&out)
 }
 
-/// The program, started in a folder and ended with the test.
+/// A running program, killed at the end of the test.
 struct Run(Child);
 
 impl Run {
@@ -32,7 +32,7 @@ impl Run {
         Self(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Waits for its end, for a minute at most; what it said on stderr beside progress.
+    /// Waits for its end, at most a minute. Returns stderr without progress.
     fn end(mut self) -> (ExitStatus, String) {
         let deadline = Instant::now() + Duration::from_secs(60);
         let status = loop {
@@ -67,7 +67,7 @@ impl Drop for Run {
     }
 }
 
-/// Checkpoints as often as there can be one.
+/// A checkpoint after every step.
 const OFTEN: &str = "--checkpoint=0";
 
 fn checkpoints(folder: &Path) -> Vec<PathBuf> {
@@ -78,7 +78,7 @@ fn checkpoints(folder: &Path) -> Vec<PathBuf> {
     names(&at).into_iter().filter(|name| name.ends_with(".json")).map(|name| at.join(name)).collect()
 }
 
-/// Waits until so many checkpoints were begun, or the run is over.
+/// Waits until a number of checkpoints have been begun, or until the run ends.
 fn wait_for_checkpoint(run: &mut Run, folder: &Path, number: u64) {
     let is_there = || {
         let newest = checkpoints(folder).pop();
@@ -98,8 +98,8 @@ fn uninterrupted(arguments: &[&str]) -> Results {
     results_of(own.path())
 }
 
-/// Kills a run after each of these pauses, and goes on with another number of workers; whenever it gets to its end, it
-/// starts again.
+/// Kills a run after each of these pauses, and resumes it with another number of workers. A
+/// completed run starts again.
 #[track_caller]
 fn assert_survives_kills(arguments: &[&str], milliseconds: impl IntoIterator<Item = u64>) {
     let expected = uninterrupted(arguments);
@@ -127,7 +127,7 @@ fn assert_survives_kills(arguments: &[&str], milliseconds: impl IntoIterator<Ite
     assert!(resumed > 0, "it was never killed between its first checkpoint and its end");
 }
 
-/// Pauses that look random, up to so many milliseconds.
+/// Pseudo-random pauses up to a number of milliseconds.
 fn pauses(count: u64, most: u64) -> impl Iterator<Item = u64> {
     (1..=count).map(move |number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % most + 5)
 }
@@ -188,7 +188,7 @@ fn every_way_to_decompose_goes_on_where_it_was() {
     }
 }
 
-/// The update starts from the vectors of the embedding, and grows its bases with shorter walks.
+/// The update starts from the vectors of the embedding, and uses a surrogate.
 #[test]
 fn a_start_from_vectors_goes_on_where_it_was() {
     let walks = ["--set=embedding.window=10", "--set=embedding.normalize=symmetric", "--set=embedding.tolerance=0.05"];
@@ -210,7 +210,7 @@ fn real_data_goes_on_where_it_was() {
     }
 }
 
-/// A run that takes long enough to be interrupted in the middle of a decomposition.
+/// A run that is long enough to be interrupted during a decomposition.
 const LONG: &[&str] = &[
     "--config=demo",
     "--set=embedding.rank=64",
@@ -242,7 +242,7 @@ fn an_interrupt_ends_the_step_and_leaves_a_checkpoint() {
     }
 }
 
-/// Not by the clock: every third iteration leaves a checkpoint, however fast it was, and no other one does.
+/// Checkpoints by iterations: every third iteration writes one, and no other.
 #[test]
 fn a_checkpoint_after_so_many_iterations() {
     let own = folder();
@@ -261,7 +261,7 @@ fn a_checkpoint_after_so_many_iterations() {
     assert_same_results(long(), &results_of(own.path()), "resumed, every third iteration");
 }
 
-/// Without checkpoints an interrupt ends the run all the same, and leaves nothing.
+/// With `--checkpoint off`, an interrupt ends the run and writes nothing.
 #[test]
 fn an_interrupt_without_checkpoints_leaves_nothing() {
     let own = folder();
@@ -273,7 +273,7 @@ fn an_interrupt_without_checkpoints_leaves_nothing() {
     assert_eq!(names(&own.path().join("out")), [""; 0]);
 }
 
-/// While data is read there is nothing to keep, and nobody waits for it.
+/// While data is read, an interrupt ends the run at once.
 #[test]
 fn an_interrupt_while_loading_ends_at_once() {
     let own = folder();
@@ -286,7 +286,7 @@ fn an_interrupt_while_loading_ends_at_once() {
     assert!(asked.elapsed() < Duration::from_secs(2));
 }
 
-/// A folder with two checkpoints of an interrupted run, and what an uninterrupted one gives.
+/// A folder with two checkpoints of an interrupted run, and the results of an uninterrupted run.
 fn interrupted() -> (tempfile::TempDir, &'static Results) {
     let own = folder();
     let mut run = Run::start(own.path(), 2, &[LONG, &[OFTEN]].concat());

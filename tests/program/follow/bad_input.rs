@@ -1,4 +1,4 @@
-//! What makes no sense is named with its place, counted, and costs nothing else.
+//! Invalid updates are named with their position, counted, and have no other effect.
 
 use std::fs;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::world::{World, left_behind, logged, within_a_minute};
 
-/// A world with this stream.
+/// A test setup with this stream.
 fn world(updates: &str) -> World {
     let world = World::new(0);
     fs::write(world.path().join("updates.txt"), updates).unwrap();
@@ -70,7 +70,7 @@ fn what_meets_no_edge_is_counted() {
     {
         assert!(followed.said.contains(words), "{}", followed.said);
     }
-    // Batch by batch the new node is there, loses its edge, and stays.
+    // In successive batches the new node appears, loses its edge, and stays.
     let lines = world.follow(&["--updates=updates.txt", "--every=1", rank]).lines();
     assert_eq!(lines[3]["isolated"], serde_json::json!(["800"]));
     assert_eq!(lines[3]["nodes"], 9);
@@ -104,14 +104,14 @@ fn a_weight_as_large_as_a_time_is_one_where_others_are_not_or_the_config_says_so
     }
 }
 
-/// What a process held at once at most.
+/// The peak memory of a process.
 fn peak(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// Catches a small file that unpacks to a batch that takes more than the limit.
+/// Catches a small compressed file whose batch exceeds the memory limit.
 #[test]
 fn a_batch_beyond_the_limit_on_memory_is_refused_with_its_file() {
     let world = world("1 + 0 950\n");
@@ -228,10 +228,11 @@ fn what_cannot_be_followed_is_refused_at_once() {
     assert!(said.contains("follow cannot classify nodes"), "{said}");
 }
 
-/// Three batches, of which the second has a weight that no embedding survives, and brings a node.
+/// Three batches. The second has a weight that overflows, and adds a node.
 const OVERFLOW: &str = "1 + 0 950\n2 + 1 951 3e38\n2 + 951 2 3e38\n3 + 2 952\n";
 
-/// Catches a batch that ends every run after it: it is named, and neither the log nor the results have any of it.
+/// Catches a batch that makes every later run fail: it is named, and neither the log nor the
+/// results contain it.
 #[test]
 fn a_batch_that_cannot_be_embedded_is_refused_and_the_batches_before_it_stay() {
     for workers in ["--workers=1", "--workers=2", "--workers=3"] {
@@ -248,7 +249,7 @@ fn a_batch_that_cannot_be_embedded_is_refused_and_the_batches_before_it_stay() {
             assert_eq!(logged(world.path()), 1);
             assert!(left_behind(world.path()) == left_behind(before.path()));
         }
-        // Once it is repaired the run goes on.
+        // After the correction, the run resumes.
         fs::write(world.path().join("updates.txt"), OVERFLOW.replace("3e38", "3")).unwrap();
         world.follow(&[&source[..], &["--resume"]].concat());
         let whole = self::world(&OVERFLOW.replace("3e38", "3"));
@@ -278,7 +279,7 @@ fn with_tolerate_a_batch_that_cannot_be_embedded_is_left_out() {
     let resumed = skipping.follow(&[&source[..], &["--tolerate", "--resume"]].concat());
     assert!(left_behind(skipping.path()) == figures, "{}", resumed.said);
 
-    // No degree of what leaves a node overflows: only the embedding shows it.
+    // No out-degree overflows, so only the embedding shows the overflow.
     let source = [&source[..], &["--set=data.directed=true", "--set=embedding.normalize=symmetric"]].concat();
     let stream = "1 + 0 950\n2 + 1 951 3e38\n2 + 2 951 3e38\n3 + 2 952\n";
     let alone = world(stream);
@@ -288,8 +289,8 @@ fn with_tolerate_a_batch_that_cannot_be_embedded_is_left_out() {
     assert!(vectors(&alone) == vectors(&without));
 }
 
-/// Of a directed graph with symmetric steps, so that no degree shows which of these batches is the
-/// cause: the third, which brings a node, and the sixth.
+/// Batches of a directed graph with symmetric normalisation. No degree shows that the third batch,
+/// which adds a node, and the sixth overflow.
 const SEVERAL: [&str; 7] = [
     "1 + 0 950\n",
     "2 + 2 952\n",
@@ -302,8 +303,8 @@ const SEVERAL: [&str; 7] = [
 const SYMMETRIC: [&str; 4] =
     ["--updates=updates.txt", "--every=1", "--set=data.directed=true", "--set=embedding.normalize=symmetric"];
 
-/// Catches a batch that ends every run after it because it is embedded together with others: it is
-/// found, and treated as one that was embedded alone.
+/// Catches a batch that makes every later run fail because it is embedded together with others: it
+/// is found and treated as if it were embedded alone.
 #[test]
 fn of_batches_that_are_embedded_together_the_one_that_is_the_cause_is_found() {
     for embed in ["--embed=end", "--embed=7", "--embed=4"] {
@@ -317,7 +318,7 @@ fn of_batches_that_are_embedded_together_the_one_that_is_the_cause_is_found() {
             }
             assert_eq!(logged(world.path()), 2, "{embed}");
         }
-        // Once it is repaired the run goes on, to the other one.
+        // After the correction, the run resumes and reaches the other one.
         fs::write(world.path().join("updates.txt"), SEVERAL.concat().replacen("3e38", "3", 2)).unwrap();
         let (status, said, _) = world.start(&[&source[..], &["--resume"]].concat()).end();
         assert_eq!(status.code(), Some(3), "{embed}: {said}");
@@ -336,7 +337,7 @@ fn with_tolerate_every_cause_among_batches_that_are_embedded_together_is_left_ou
     for (embed, workers) in [("--embed=end", "--workers=1"), ("--embed=4", "--workers=2"), ("--embed=2", "--workers=3")]
     {
         let source = [&SYMMETRIC[..], &[embed, workers]].concat();
-        // The same batches, without what is wrong.
+        // The same batches without the invalid weights.
         let without = world(
             &SEVERAL
                 .concat()
@@ -363,12 +364,12 @@ fn with_tolerate_every_cause_among_batches_that_are_embedded_together_is_left_ou
         let left = left_behind(tolerant.path());
         tolerant.follow(&[&source[..], &["--tolerate", "--resume"]].concat());
         assert!(left_behind(tolerant.path()) == left, "{embed}");
-        // A run that ended at the first of them goes on, and comes to the same.
+        // A run that ended at the first of them resumes with the same results.
         let resumed = world(&SEVERAL.concat());
         assert_eq!(resumed.start(&source).end().0.code(), Some(3), "{embed}");
         resumed.follow(&[&source[..], &["--tolerate", "--resume"]].concat());
         assert!(left_behind(resumed.path()) == left, "{embed}");
-        // So does one that was killed when its log had them all, and nothing of them was embedded.
+        // So does a run that was killed after logging all batches and before embedding them.
         let killed = world(&SEVERAL.concat());
         let run = killed.start(&[&SYMMETRIC[..], &["--embed=end", "--watch", workers]].concat());
         within_a_minute("not all batches are logged", || logged(killed.path()) == 6);

@@ -1,4 +1,4 @@
-//! A run that is cut off at any moment goes on, and every batch is applied once.
+//! A run that is interrupted at any moment resumes, and every batch is applied once.
 
 use std::fs;
 use std::thread::sleep;
@@ -53,7 +53,7 @@ fn embeddings_that_were_not_saved_are_found_again() {
     let log = fs::read(world.path().join("out/mine/follow.log")).unwrap();
     let end = log.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(5).unwrap().0;
     for cut in [end + 1, end + 40] {
-        // As if the run had been killed after its fifth batch, or in the middle of writing the sixth.
+        // The log of a run that was killed after its fifth batch, or while it wrote the sixth.
         fs::remove_dir_all(world.path().join("out")).unwrap();
         fs::create_dir_all(world.path().join("out/mine")).unwrap();
         fs::write(world.path().join("out/mine/follow.log"), &log[..cut]).unwrap();

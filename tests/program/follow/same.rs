@@ -1,4 +1,4 @@
-//! A graph that was followed is the graph that is left in the end.
+//! A followed graph equals the graph that is read from its final list of edges.
 
 use std::fs;
 
@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::world::{World, array, left_behind};
 
-/// The graph is the one that is read from the final list, and singular values agree as far as both are vouched for.
+/// The graph equals the one read from the final list, and singular values agree within both
+/// certificates.
 #[test]
 fn following_ends_where_a_run_anew_is() {
     let world = World::new(300);
@@ -47,7 +48,7 @@ fn one_two_and_three_workers_leave_the_same_bits() {
 #[test]
 fn only_rows_that_moved_are_written() {
     let world = World::new(40);
-    // One new edge far from most nodes, and two nodes that nobody knew.
+    // One new edge that affects few nodes, and two new nodes.
     fs::write(world.path().join("updates.txt"), "1 + 0 5\n2 + 900 901\n").unwrap();
     let follow = |epsilon: &str| {
         let followed = world.follow(&["--updates=updates.txt", "--batch=1", "--changes=new.csv", epsilon]);

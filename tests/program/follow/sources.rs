@@ -1,4 +1,4 @@
-//! Wherever the same updates come from, and however slowly, the same comes of them.
+//! The same updates give the same results from every source and at every speed.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 
 use super::world::{World, left_behind, logged, within_a_minute};
 
-/// A part of the text that ends anywhere, half lines included.
+/// A prefix of the text, which may end within a line.
 fn pieces(text: &str) -> impl Iterator<Item = &[u8]> {
     text.as_bytes().chunks(37)
 }
@@ -56,7 +56,8 @@ fn a_file_plain_or_packed_standard_input_and_a_growing_file_are_the_same() {
     let (status, said, _) = run.end();
     assert_eq!(status.code(), Some(130), "{said}");
     assert!(said.contains("interrupted") && said.contains("--resume"), "{said}");
-    // The rest was not a whole batch, and is read when the run goes on without waiting.
+    // The remaining lines are an incomplete batch, and are read when the run resumes without
+    // waiting.
     let rest = world.follow(&[&["--updates=growing.txt", "--resume"][..], &rule[..]].concat());
     assert!(rest.said.contains("resumed after"), "{}", rest.said);
     assert!(left_behind(world.path()) == expected, "growing");
@@ -102,7 +103,7 @@ fn a_folder_is_read_in_the_order_of_its_names_and_watched() {
     world.follow(&["--updates=inbox"]);
     assert!(left_behind(world.path()) == expected);
 
-    // The same, while the second half comes by and by.
+    // The same, while the second half arrives in pieces.
     let names: Vec<String> = crate::support::names(&inbox).into_iter().filter(|name| name.ends_with(".txt")).collect();
     let late = world.path().join("late");
     fs::create_dir(&late).unwrap();
@@ -135,7 +136,7 @@ fn a_batch_that_comes_again_counts_once() {
     assert_eq!(again.summary()["counts"]["batches that came again"], 1);
     assert_eq!(again.summary()["batches"], 4);
     assert!(figures(&world)["left.npy"] == expected["left.npy"]);
-    // What was applied must stay what it was.
+    // Applied lines must not change.
     fs::write(inbox.join("001.txt"), "0 + 1 2\n").unwrap();
     let (status, said, _) = world.start(&["--updates=inbox", "--resume"]).end();
     assert_eq!(status.code(), Some(3), "{said}");

@@ -1,4 +1,4 @@
-//! A graph, a stream of updates, and what is left when all of them were applied.
+//! A graph, a stream of updates, and the final edges.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::support::{folder, names, text};
 
-/// A graph of one's own, all of whose edges count.
+/// A user's graph from which no edges are held out.
 pub const CONFIG: &str = r#"
 [data]
 path = "edges.txt"
@@ -31,7 +31,7 @@ tolerance = 0.001
 /// Edges by their ends, the smaller first.
 pub type Edges = BTreeMap<(u32, u32), u32>;
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -46,12 +46,13 @@ pub struct World {
     pub folder: TempDir,
     /// The edges after the stream.
     pub after: Edges,
-    /// Its lines.
+    /// The lines of the stream.
     pub lines: Vec<String>,
 }
 
 impl World {
-    /// So many updates of a graph of 60 nodes; some bring new nodes, some make no sense and change nothing.
+    /// A graph of 60 nodes and a number of updates. Some updates add nodes, some are invalid and
+    /// change nothing.
     pub fn new(updates: usize) -> Self {
         let mut dice = Dice(7);
         let mut edges: Edges = (0..60).map(|node| ((node, (node * 7 + 1) % 60), 1)).map(ordered).collect();
@@ -69,7 +70,7 @@ impl World {
             let time = number / 4;
             let line = match dice.below(8) {
                 0..4 => {
-                    // The next new node, now and then.
+                    // Sometimes a new node.
                     let to = if dice.below(5) == 0 { nodes } else { dice.below(nodes) };
                     let from = dice.below(60.min(nodes));
                     if from == to {
@@ -122,7 +123,7 @@ impl World {
         })
     }
 
-    /// Follows, to the end.
+    /// Follows the stream to its end.
     #[track_caller]
     pub fn follow(&self, arguments: &[&str]) -> Followed {
         let (status, said, printed) = self.start(arguments).end();
@@ -137,7 +138,7 @@ impl World {
         Run::start(self.path(), &[&["follow", "--config=mine.toml", "--json"][..], workers, arguments].concat())
     }
 
-    /// What a run on the edges after the stream gives.
+    /// The results of a run on the final edges.
     pub fn anew(&self) -> Value {
         write_edges(&self.path().join("after.txt"), &self.after);
         let nodes = self.after.keys().map(|edge| edge.1).max().unwrap();
@@ -148,7 +149,7 @@ impl World {
         serde_json::from_str(&printed).unwrap()
     }
 
-    /// A folder of batches of so many lines.
+    /// A folder of batches with a given number of lines.
     pub fn inbox(&self, lines: usize) -> PathBuf {
         let inbox = self.path().join("inbox");
         fs::create_dir(&inbox).unwrap();
@@ -174,14 +175,14 @@ fn write_edges(path: &Path, edges: &Edges) {
     fs::write(path, text).unwrap();
 }
 
-/// What a run that went to its end said.
+/// The output of a completed run.
 pub struct Followed {
     pub printed: String,
     pub said: String,
 }
 
 impl Followed {
-    /// A line for the graph it began with, one a batch, and the summary.
+    /// One line for the initial graph, one per batch, and the summary.
     pub fn lines(&self) -> Vec<Value> {
         self.printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -191,7 +192,7 @@ impl Followed {
     }
 }
 
-/// The program, ended with the test.
+/// A running program, killed at the end of the test.
 pub struct Run(pub Child);
 
 impl Run {
@@ -202,7 +203,8 @@ impl Run {
         Self(command.spawn().unwrap())
     }
 
-    /// Waits for its end, for a minute at most: how it ended, what stands on stderr beside progress, and stdout.
+    /// Waits for its end, at most a minute. Returns its exit status, stderr without progress, and
+    /// stdout.
     pub fn end(mut self) -> (ExitStatus, String, String) {
         drop(self.0.stdin.take());
         let [mut said, mut printed] = [String::new(), String::new()];
@@ -245,7 +247,7 @@ pub fn logged(folder: &Path) -> usize {
     log.iter().filter(|byte| **byte == b'\n').count().saturating_sub(1)
 }
 
-/// All that must be the same however a run came to its end: vectors, ids, figures, changed rows.
+/// All results that must not depend on interruptions: vectors, ids, figures, changed rows.
 pub fn left_behind(folder: &Path) -> BTreeMap<String, String> {
     let out = folder.join("out/mine");
     let mut files = BTreeMap::new();

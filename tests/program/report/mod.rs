@@ -1,4 +1,4 @@
-//! The report of a run: written, written again, compared, and looked at in a browser.
+//! The report of a run: written, rewritten, compared, and opened in a browser.
 
 use std::fs;
 use std::path::Path;
@@ -8,23 +8,23 @@ use serde_json::Value;
 use crate::support::browser::{Browser, Look};
 use crate::support::{assert_done, assert_refused, data_part, folder, names, run, small, text};
 
-/// What a page may take: more than that is no page to send to somebody.
+/// The largest size of a page: it should fit into an e-mail.
 const MOST_BYTES: u64 = 2_000_000;
-/// The first chart is there in a second; a machine that does other things meanwhile gets a few.
+/// The first chart appears within a second; a busy machine gets a few seconds.
 const MOST_MILLISECONDS: f64 = 4_000.0;
 
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// Every light, and every screen.
+/// All colour schemes and screen sizes.
 const LOOKS: [Look; 3] = [
     Look { width: 1280, height: 1000, is_dark: false },
     Look { width: 1280, height: 1000, is_dark: true },
     Look { width: 390, height: 844, is_dark: false },
 ];
 
-/// Looks at a report in every light and on every screen, and checks what has to be true of all of them.
+/// Opens a report in every colour scheme and screen size, and checks what must hold in all of them.
 fn assert_shows(page: &Path, sections: &[&str], charts: u64) {
     let bytes = fs::metadata(page).unwrap().len();
     assert!(bytes < MOST_BYTES, "{}: {bytes} bytes", page.display());
@@ -109,7 +109,7 @@ fn several_runs_are_compared_in_one_page() {
     for word in ["3 runs compared", "a/results", "b/results", "<td>c</td>", "--seed=2"] {
         assert!(page.contains(word), "{word}");
     }
-    // Spectrum, residuals, convergence, worst residual, time, memory, and a map each.
+    // Spectrum, residuals, convergence, worst residual, time, memory, and one map per run.
     assert_shows(&folder.path().join("report.html"), &["run", "figures", "decomposition", "cost", "map"], 9);
 }
 

@@ -1,4 +1,4 @@
-//! What a run found, used: neighbours, scores, and files for other programs.
+//! Neighbours, scores, and exports of results.
 
 mod export;
 mod neighbors;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::world::{World, cosine, dot};
 use crate::support::{assert_done, assert_refused, text};
 
-/// Neighbours as JSON: of each node its id, and the ids and scores of the nearest.
+/// Neighbours from JSON: the id of each node, and the ids and scores of the nearest nodes.
 fn asked(world: &World, arguments: &[&str]) -> Vec<(String, Vec<(String, f64)>)> {
     let output = world.ask("neighbors", &[arguments, &["--json"]].concat());
     assert_done(&output);
@@ -20,7 +20,7 @@ fn asked(world: &World, arguments: &[&str]) -> Vec<(String, Vec<(String, f64)>)>
     answer.as_array().unwrap().iter().map(of).collect()
 }
 
-/// Compares all pairs, and checks that what was found is as near as what is nearest.
+/// Compares all pairs, and checks that the answers are the nearest nodes.
 fn assert_nearest(world: &World, found: &[(String, Vec<(String, f64)>)], score: impl Fn(usize, usize) -> f64) {
     let ids = world.ids();
     let row = |id: &String| ids.iter().position(|other| other == id).unwrap();

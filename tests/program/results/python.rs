@@ -1,4 +1,4 @@
-//! What other programs read of what is exported.
+//! Exports, read by other programs.
 
 use std::process::Command;
 
@@ -9,7 +9,8 @@ use crate::support::{assert_done, text};
 
 const CHECK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/check.py");
 
-/// NumPy, pandas, polars, gensim and scikit-learn find the ids and the numbers that the folder of results holds.
+/// NumPy, pandas, polars, gensim and scikit-learn find the ids and the numbers that the folder of
+/// results holds.
 #[test]
 fn others_open_what_is_exported() {
     let Some(python) = found_or_skip(Need::Python, python()) else { return };

@@ -1,4 +1,4 @@
-//! A graph of awkward names, embedded, and the slow way to compare its nodes.
+//! The embedding of a graph with unusual names, and a slow reference for comparing its nodes.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -37,7 +37,7 @@ pub struct World {
 }
 
 impl World {
-    /// Embeds the graph of awkward names.
+    /// Embeds the graph with unusual names.
     pub fn new(more: &[&str]) -> Self {
         let world = Self { folder: support::folder() };
         let far = |node: usize| [1, 2, 7, 30].map(|far| (node, (node * far + far) % NODES));
@@ -49,7 +49,7 @@ impl World {
         world
     }
 
-    /// The demo, embedded in a hurry.
+    /// The demo, embedded with few iterations.
     pub fn demo() -> Self {
         let world = Self { folder: support::folder() };
         support::assert_done(&support::small(world.folder.path(), &["--out=out"]));
@@ -69,7 +69,7 @@ impl World {
         self.run(&[&[command, "--model=out"], arguments].concat())
     }
 
-    /// The same with something on stdin.
+    /// Runs a command on the results, with a given stdin.
     pub fn ask_with(&self, command: &str, arguments: &[&str], input: &str) -> Output {
         let program = assert_cmd::cargo::cargo_bin!("isvd-dist");
         let mut child = std::process::Command::new(program)

@@ -1,4 +1,4 @@
-//! What the server says is what the commands say, and nonsense is answered with what is wrong.
+//! The server gives the answers of the commands, and invalid queries get an error with the reason.
 
 use std::fs;
 

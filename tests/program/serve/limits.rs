@@ -1,4 +1,4 @@
-//! Clients that are slow, many, or want too much.
+//! Clients that are slow, numerous, or exceed a limit.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ fn quick(connections: usize) -> (Results, Server) {
     (results, server)
 }
 
-/// Waits until the server hangs up; how long that took.
+/// Waits until the server closes the connection. Returns the time.
 fn hang_up(client: &mut TcpStream, start: Instant) -> Duration {
     let mut rest = Vec::new();
     let _ = client.read_to_end(&mut rest);
@@ -33,7 +33,7 @@ fn who_is_slow_to_ask_is_let_go_and_stops_nobody() {
     assert_eq!(server.found("/api/health")["status"], "ok", "others are answered meanwhile");
     let mut drip = slow.pop().unwrap();
     thread::spawn(move || {
-        // A byte now and then does not help.
+        // Single bytes do not extend the deadline.
         while drip.write_all(b"x").is_ok() {
             thread::sleep(Duration::from_millis(100));
         }
@@ -95,7 +95,7 @@ fn what_is_no_http_is_refused_and_harms_nobody() {
         let said = server.say(bytes);
         assert!(said.status != 200 && said.status < 500, "{said:?}");
     }
-    // Much is asked, and nothing is listened to.
+    // The client sends many queries and reads no answer.
     let mut deaf = server.connect();
     deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
     let question = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1000);
@@ -133,8 +133,7 @@ fn what_cannot_be_read_as_a_question_is_answered_in_json() {
     assert_eq!(said.body.matches("{\"error\"").count(), 1, "{said:?}");
 }
 
-/// Catches a head that is longer than the limit of the message, and passes because it came in one
-/// piece.
+/// Catches a header section that exceeds the limit and is accepted because it arrives in one read.
 #[test]
 fn the_limit_of_the_lines_before_a_body_is_the_one_that_is_said() {
     let (_results, server) = quick(10);

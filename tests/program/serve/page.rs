@@ -56,7 +56,8 @@ fn a_node_is_searched_its_neighbours_appear_and_lead_on() {
     let light = background(&mut browser);
     browser.open(&address, Look { is_dark: true, ..DESK });
     assert_ne!(background(&mut browser), light);
-    // A node that is not there is named with the one that was meant; that the browser notes the answer is no fault.
+    // An unknown node is reported with the most similar id. The browser logs the status 404, which
+    // is expected.
     browser.open(&format!("{address}#node=17"), DESK);
     browser.until("document.querySelector('#message').textContent.includes('did you mean `n17`')");
 }

@@ -1,4 +1,4 @@
-//! Results with hardly anything in them.
+//! Results with very few nodes.
 
 use serde_json::json;
 

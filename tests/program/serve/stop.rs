@@ -20,7 +20,7 @@ fn what_was_asked_is_answered_before_the_end() {
         let head = format!("POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
         client.write_all(head.as_bytes()).unwrap();
         client.write_all(&body.as_bytes()[..5]).unwrap();
-        // Until the question is known to be under way.
+        // Waits until the server has received the query.
         while !server.get("/metrics").body.contains("isvd_connections 3") {
             thread::sleep(Duration::from_millis(10));
         }

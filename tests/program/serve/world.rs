@@ -1,4 +1,4 @@
-//! A server on a free port of this machine, and a client that says what it is told.
+//! A server on a free port of this machine, and a client that sends given bytes.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,14 +19,14 @@ use crate::support;
 pub struct Results(TempDir);
 
 impl Results {
-    /// The demo, embedded in a hurry.
+    /// The demo, embedded with few iterations.
     pub fn demo() -> Self {
         let folder = support::folder();
         support::assert_done(&support::small(folder.path(), &["--out=out"]));
         Self(folder)
     }
 
-    /// Vectors as they are given: so many rows, columns and names.
+    /// Given vectors, with their numbers of rows and columns and their names.
     pub fn made_up(rank: usize, names: &[&str]) -> Self {
         let results = Self(support::folder());
         fs::create_dir(results.path("out")).unwrap();
@@ -124,10 +124,10 @@ impl Server {
         client
     }
 
-    /// Sends bytes as they are, and reads until the server hangs up.
+    /// Sends bytes, and reads until the server closes the connection.
     pub fn say(&self, bytes: impl AsRef<[u8]>) -> Said {
         let mut client = self.connect();
-        // A server that has heard enough hangs up before the end.
+        // The server may close the connection before all bytes are sent.
         let _ = client.write_all(bytes.as_ref());
         heard(&mut client)
     }
@@ -142,7 +142,7 @@ impl Server {
         self.ask("GET", path, "")
     }
 
-    /// What is there, as JSON.
+    /// The body as JSON.
     #[track_caller]
     pub fn found(&self, path: &str) -> Value {
         let said = self.get(path);
@@ -165,7 +165,7 @@ impl Server {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// How it ended, which it must soon do.
+    /// The exit status. The server must end soon.
     pub fn ended(&mut self) -> ExitStatus {
         let start = Instant::now();
         loop {
@@ -178,10 +178,10 @@ impl Server {
     }
 }
 
-/// All that a server says until it hangs up.
+/// All bytes until the server closes the connection.
 pub fn heard(client: &mut TcpStream) -> Said {
     let mut bytes = Vec::new();
-    // What comes after an early end of the conversation is lost.
+    // Bytes after an early close are lost.
     let _ = client.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
