@@ -28,7 +28,7 @@ fn same_bits(config: &str, more: &[&str]) {
 
 /// With several processes, only process 0 shows progress.
 #[test]
-fn progress_is_told_once() {
+fn progress_is_shown_once() {
     let folder = folder();
     let launch = |more: &[&str]| {
         let mut program = program(folder.path());
@@ -53,7 +53,7 @@ fn the_demo() {
 }
 
 #[test]
-fn other_ways_through_the_algorithms() {
+fn other_methods_have_the_same_bits() {
     same_bits("demo", &["--set=embedding.method=subspace", "--set=finetune.kernel=gaussian", "--transport=bytes"]);
 }
 

@@ -64,7 +64,7 @@ fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn shellcheck_finds_nothing_in_the_scripts() {
+fn shellcheck_accepts_the_scripts() {
     let Some(shellcheck) = checker("shellcheck") else { return };
     let (slurm, mut all) = (root().join("cluster/slurm.sh"), Vec::new());
     scripts(root(), &mut all);
@@ -77,7 +77,7 @@ fn shellcheck_finds_nothing_in_the_scripts() {
 }
 
 #[test]
-fn the_manifest_is_what_kubernetes_understands() {
+fn kubernetes_schemas_accept_the_manifest() {
     let Some(validate) = checker("kubernetes-validate") else { return };
     let manifest = root().join("cluster/kubernetes.yaml");
     for release in RELEASES {
@@ -101,7 +101,7 @@ fn the_manifest_is_what_kubernetes_understands() {
 }
 
 #[test]
-fn hadolint_finds_nothing_in_the_container_file() {
+fn hadolint_accepts_the_container_file() {
     let Some(hadolint) = checker("hadolint") else { return };
     let file = root().join("cluster/Containerfile");
     assert_is_clean(&check(&hadolint, &[], &file));

@@ -85,7 +85,7 @@ fn a_process_that_never_starts_is_named_by_all_others() {
 
 /// An error of one process ends the others with its message, and it keeps its own exit code.
 #[test]
-fn an_error_of_one_process_is_told_by_all() {
+fn an_error_of_one_process_is_reported_by_all() {
     let (folder, addresses) = (folder(), free_addresses(3));
     fs::write(folder.path().join("results"), "a file is in the way").unwrap();
     for (number, process) in start(folder.path(), &addresses, LONG).into_iter().enumerate() {
@@ -96,7 +96,7 @@ fn an_error_of_one_process_is_told_by_all() {
 
 /// An error of all processes is reported by each of them.
 #[test]
-fn an_error_of_all_processes_is_told_by_each() {
+fn an_error_of_all_processes_is_reported_by_each() {
     let (folder, addresses) = (folder(), free_addresses(3));
     let overflow = ["--workers=2", "--matrix=1e30 * A @ (1e30 * A)"];
     for process in start(folder.path(), &addresses, &overflow) {

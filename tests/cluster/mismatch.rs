@@ -39,7 +39,7 @@ fn what_differs_is_named_with_both_values() {
 
 /// Paths may differ between machines; the content of files may not.
 #[test]
-fn data_that_differ_are_found_out() {
+fn different_data_are_detected() {
     let files = folder();
     let names = ["a.txt", "b.txt"].map(|name| files.path().join(name));
     let ring = |shift: usize| (0..200).map(|i| format!("{i} {}\n", (i + shift) % 200)).collect::<String>();

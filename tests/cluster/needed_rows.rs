@@ -43,7 +43,7 @@ fn found(folder: &Path, processes: usize, workers: usize, arguments: &[&str]) ->
 }
 
 #[test]
-fn the_bits_do_not_depend_on_which_rows_travel() {
+fn the_bits_do_not_depend_on_which_rows_are_sent() {
     let kinds: [(bool, &[&str]); 3] =
         [(false, &[]), (true, &["--set=data.directed=true"]), (true, &["--transport=bytes"])];
     for (weighted, more) in kinds {

@@ -14,7 +14,7 @@ const PLACE: &str = "ISVD_TEST_PLACE";
 
 /// The test program runs itself as both processes.
 #[test]
-fn a_panic_in_one_process_is_told_by_all() {
+fn a_panic_in_one_process_is_reported_by_all() {
     let addresses = free_addresses(2);
     let start = |process: usize| {
         let mut command = Command::new(env::current_exe().unwrap());

@@ -74,7 +74,7 @@ fn a_process_killed_at_twenty_moments() {
 
 /// A signal to the launcher at any moment ends all its processes, with one line on stderr.
 #[test]
-fn a_launched_run_that_is_asked_to_end() {
+fn a_signal_to_the_launcher_ends_the_run() {
     let (_, took) = whole();
     for (number, fraction) in fractions(8).enumerate() {
         let ask = |pause| {
@@ -96,7 +96,7 @@ fn a_launched_run_that_is_asked_to_end() {
 
 /// Without a launcher, a signal to any process ends all of them, and process 0 reports it.
 #[test]
-fn a_cluster_of_which_one_process_is_asked_to_end() {
+fn a_signal_to_one_process_ends_the_cluster() {
     for asked in 0..3 {
         let folder = folder();
         let processes = cluster(folder.path(), (3, 1), &[]);

@@ -68,7 +68,7 @@ fn real(entry: &Entry) -> Option<PathBuf> {
 }
 
 #[test]
-fn files_come_whole_and_once() {
+fn files_are_downloaded_completely_and_once() {
     let folder = folder();
     let server = Server::start(citeseer());
     let output = fetch(folder.path(), &server, "citeseer");
@@ -108,7 +108,7 @@ fn without_data_it_goes_to_the_cache_or_where_it_is() {
 }
 
 #[test]
-fn a_server_that_stops_in_the_middle_is_gone_on_with() {
+fn an_interrupted_download_resumes() {
     let folder = folder();
     let server = Server::start(citeseer());
     server.site().hang_up.insert(ALLX.to_owned(), 100_000);
@@ -133,7 +133,7 @@ fn a_server_that_stops_in_the_middle_is_gone_on_with() {
 }
 
 #[test]
-fn a_server_that_cannot_go_on_starts_again() {
+fn without_range_requests_a_download_restarts() {
     for change in [
         |site: &mut Site| site.ranges = false,
         |site: &mut Site| {
@@ -315,7 +315,7 @@ fn the_list_names_every_dataset() {
 }
 
 #[test]
-fn the_info_tells_all() {
+fn the_info_lists_all_properties() {
     let folder = folder();
     let info = datasets(folder.path(), &["info", "ogbl-ddi"]);
     assert_done(&info);

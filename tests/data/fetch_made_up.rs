@@ -118,7 +118,7 @@ fn a_wrong_file_inside_an_archive_replaces_nothing() {
 
 /// Without an ETag or a date, only the checksum shows that the parts belong together.
 #[test]
-fn going_on_needs_something_to_tell_that_the_file_is_the_same() {
+fn resuming_needs_evidence_that_the_file_is_the_same() {
     for (known, asked) in [(true, "/big from 50000 206"), (false, "/big 200")] {
         let (server, data) = (Server::start(site()), folder());
         server.site().hang_up.insert("/big".to_owned(), 50_000);
@@ -133,7 +133,7 @@ fn going_on_needs_something_to_tell_that_the_file_is_the_same() {
 }
 
 #[test]
-fn parts_of_different_files_do_not_pass_for_one() {
+fn parts_of_different_files_are_not_joined() {
     let (server, data) = (Server::start(site()), folder());
     server.site().hang_up.insert("/big".to_owned(), 50_000);
     try_fetch(&loose(true), &server, data.path()).unwrap_err();
@@ -146,7 +146,7 @@ fn parts_of_different_files_do_not_pass_for_one() {
 }
 
 #[test]
-fn what_came_from_one_mirror_is_not_mixed_with_another() {
+fn parts_from_different_mirrors_are_not_joined() {
     let (one, two, data) = (Server::start(site()), Server::start(site()), folder());
     one.site().hang_up.insert("/big".to_owned(), 50_000);
     try_fetch(&loose(true), &one, data.path()).unwrap_err();
@@ -155,7 +155,7 @@ fn what_came_from_one_mirror_is_not_mixed_with_another() {
 }
 
 #[test]
-fn a_server_that_falls_silent_is_given_up() {
+fn a_silent_server_is_abandoned() {
     let (server, data) = (Server::start(site()), folder());
     server.site().fall_silent.insert("/big".to_owned(), 50_000);
     let began = Instant::now();
@@ -168,7 +168,7 @@ fn a_server_that_falls_silent_is_given_up() {
 /// The target is a device that is always full.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let (server, data) = (Server::start(site()), folder());
     let work = data.path().join("made/.fetch-ppi");
     fs::create_dir_all(&work).unwrap();
@@ -182,7 +182,7 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
-fn a_download_without_end_is_given_up() {
+fn an_endless_download_is_aborted() {
     let (server, data) = (Server::start(site()), folder());
     let limits = Limits { download: 100_000, ..Limits::default() };
     let error = fetch(&loose(false), data.path(), &Options { limits, ..options(&server) }, &|_, _, _| ()).unwrap_err();
@@ -201,7 +201,7 @@ fn redirects_are_followed() {
 }
 
 #[test]
-fn progress_ends_with_the_whole() {
+fn progress_ends_at_the_total_size() {
     let (server, data) = (Server::start(site()), folder());
     let told = std::cell::RefCell::new(Vec::new());
     let progress = |file: &str, done, total| told.borrow_mut().push((file.to_owned(), done, total));

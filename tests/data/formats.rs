@@ -219,7 +219,7 @@ fn assert_no_leak(dataset: &Dataset, what: &str) {
 }
 
 #[test]
-fn no_pair_is_learnt_from_and_looked_for_whatever_the_format() {
+fn no_held_out_pair_is_a_training_edge_in_any_format() {
     let folder = folder();
     let holdout = Holdout { valid: 0.1, test: 0.1 };
     for (name, bytes) in files() {
@@ -237,7 +237,7 @@ fn no_pair_is_learnt_from_and_looked_for_whatever_the_format() {
 }
 
 #[test]
-fn no_pair_of_a_store_is_learnt_from_and_looked_for() {
+fn no_held_out_pair_of_a_store_is_a_training_edge() {
     let folder = folder();
     for (name, bytes) in files() {
         std::fs::write(folder.path().join(name), bytes).unwrap();

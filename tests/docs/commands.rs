@@ -214,7 +214,7 @@ fn every_command_of_every_page_works() {
 }
 
 #[test]
-fn what_cannot_be_run_is_understood() {
+fn marks_of_blocks_are_understood() {
     let block = |mark: &str| Block { language: "sh".into(), text: String::new(), line: 1, mark: Some(mark.into()) };
     assert!(matches!(verdict(&block("not run: needs Slurm")), Verdict::Skip(reason) if reason == "needs Slurm"));
     assert!(matches!(verdict(&block("runs until stopped")), Verdict::Stop));
@@ -224,7 +224,7 @@ fn what_cannot_be_run_is_understood() {
 
 /// A failing command is detected, and an endless one is stopped.
 #[test]
-fn a_page_that_is_wrong_is_found() {
+fn a_wrong_page_is_detected() {
     let page = |text: &str| Page { path: PathBuf::from("page.md"), text: text.to_owned() };
     let wrong = page("```sh\nisvd-dist --config nothing\n```\n");
     assert!(std::panic::catch_unwind(|| run_page(&wrong)).is_err());

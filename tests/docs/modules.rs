@@ -147,7 +147,7 @@ fn unsafe_lines(tokens: &[Token]) -> BTreeSet<usize> {
 }
 
 #[test]
-fn modules_stand_in_an_order() {
+fn modules_are_ordered() {
     for (number, (name, allowed)) in MODULES.iter().enumerate() {
         let left: Vec<&str> = MODULES[..number].iter().map(|(name, _)| *name).collect();
         assert!(
@@ -231,7 +231,7 @@ fn unsafe_code_and_simd_are_in_the_kernels_alone() {
 }
 
 #[test]
-fn arrows_that_point_the_wrong_way_are_found() {
+fn uses_of_later_modules_are_detected() {
     let text = r#"//! See [`plan`](crate::plan).
 use super::super::engine::Cluster;
 use crate::{kernel::Tile, dataset::{EdgeList, store::Store}, graph};

@@ -27,7 +27,7 @@ fn assert_fails(output: &Output, words: &str) {
 
 /// Catches invisible skips: the harness captures the output of tests.
 #[test]
-fn skips_are_told_in_one_line_a_kind() {
+fn skips_are_reported_in_one_line_per_kind() {
     let output = run("data,browser", "");
     assert!(output.status.success(), "{}", text(&output.stdout));
     let told: Vec<&str> = text(&output.stderr).lines().collect();
@@ -54,13 +54,13 @@ fn what_is_required_is_not_skipped() {
 }
 
 #[test]
-fn a_word_that_is_no_kind_is_an_error() {
+fn an_unknown_kind_is_an_error() {
     assert_fails(&run("", "data,brwoser"), "ISVD_REQUIRE: `brwoser` is none of data, browser, namespaces, ");
     found_or_skip(Need::Data, Ok(())).expect("the words of this very run are known");
 }
 
 #[test]
-fn contributors_are_told_every_kind() {
+fn the_contributing_page_lists_every_kind() {
     let example = format!("ISVD_REQUIRE={} ", Need::ALL.map(Need::word).join(","));
     assert!(Page::read("CONTRIBUTING.md".into()).text.contains(&example), "{example}");
 }

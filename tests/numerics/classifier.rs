@@ -310,7 +310,7 @@ fn the_weights_are_those_of_the_pseudo_inverse() {
 
 /// Catches labels that are read although they are not training labels.
 #[test]
-fn labels_that_are_not_to_be_learnt_from_are_not_read() {
+fn labels_outside_the_training_set_are_not_read() {
     let graph = graph(70, false, 14);
     let labels = some_labels(70, 15);
     let learn: Vec<u32> = (0..35).collect();

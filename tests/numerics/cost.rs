@@ -119,7 +119,7 @@ fn a_faster_machine_is_estimated_to_be_faster() {
 /// By the estimates, a planned product takes at most as long as a shared one, and a shared one at
 /// most as long as a written-out one.
 #[test]
-fn thought_pays() {
+fn planning_lowers_the_estimates() {
     for directed in [false, true] {
         let matrix = embedding_of(&ring(200, directed), Normalize::Symmetric, true, false, 6);
         for side in SIDES {
@@ -183,7 +183,7 @@ fn a_power_that_fills_up_is_not_formed_for_the_products_of_an_svd() {
 
 /// Next to a large constant, f32 entries would lose the significant digits.
 #[test]
-fn nothing_is_formed_together_with_ones() {
+fn nothing_is_formed_together_with_the_matrix_of_ones() {
     let walk = embedding_of(&ring(300, false), Normalize::Row, false, false, 12);
     let forming = what_to_form(&walk.rows(&[0, 1, 2]), work_of(13, 60), 1 << 30);
     for part in &forming.parts {
@@ -225,7 +225,7 @@ fn replacing_nothing_changes_nothing() {
 /// A matrix with formed parts has the same singular values, and the same bits on any number of
 /// workers.
 #[test]
-fn formed_or_not_the_triplets_are_the_same() {
+fn forming_parts_does_not_change_the_triplets() {
     let graph = ring(300, false);
     let step = Matrix::sparse("A", graph.adjacency) * 0.2;
     let rows: Vec<usize> = (0..20).collect();
@@ -249,7 +249,7 @@ fn dense_f32(matrix: &Matrix) -> Dense {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_what_would() {
+fn a_rank_that_does_not_fit_is_refused_with_one_that_fits() {
     let matrix = embedding_of(&ring(5000, false), Normalize::Row, false, false, 3);
     let options = svd::Options { oversample: Some(10), ..svd::Options::of_rank(100) };
     let roomy = Prepared::new(&matrix, &options, Cluster::threads(1)).unwrap();

@@ -202,7 +202,7 @@ fn tiny_singular_values_are_certified_honestly() {
 /// Catches an `Auto` that keeps the result of the Gram method although its residual is above the
 /// tolerance, or above the default limit.
 #[test]
-fn auto_falls_back_where_the_gram_matrix_cannot_vouch() {
+fn auto_falls_back_if_the_gram_residuals_are_too_large() {
     let steep = of_spectrum(400, 11, &geometric(1.0, 0.1f64.sqrt(), 11), 17);
     let gentle = of_spectrum(400, 11, &geometric(1.0, 0.8, 11), 18);
     let auto = |matrix: &Matrix, rank, tolerance| {

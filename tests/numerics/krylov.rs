@@ -280,7 +280,7 @@ fn shards_are_the_rows_of_the_whole() {
 }
 
 #[test]
-fn another_seed_is_another_way_to_the_same() {
+fn another_seed_gives_the_same_triplets() {
     let matrix = random(100, 60, 19);
     let svds = [1, 2].map(|seed| decompose(&matrix, &Options { seed, ..exact(4) }, Cluster::threads(2)).unwrap());
     assert_ne!(svds[0].left, svds[1].left);
@@ -290,7 +290,7 @@ fn another_seed_is_another_way_to_the_same() {
 
 /// Catches a warm start whose blocks exceed the basis.
 #[test]
-fn many_vectors_to_start_from() {
+fn more_start_vectors_than_the_rank() {
     let matrix = of_spectrum(300, 300, &geometric(0.98, 260), 20);
     let options = Options { tolerance: Some(0.02), iterations: 100, ..options(48) };
     let cold = decomposed(&matrix, &options);
@@ -304,7 +304,7 @@ fn many_vectors_to_start_from() {
 
 /// Catches steps for triplets that meet the tolerance already.
 #[test]
-fn a_start_that_is_good_enough_takes_one_step() {
+fn a_converged_start_takes_one_step() {
     let matrix = of_spectrum(300, 260, &geometric(0.9, 200), 22);
     let options = Options { tolerance: Some(0.05), iterations: 100, ..options(12) };
     let cold = decomposed(&matrix, &options);
@@ -317,7 +317,7 @@ fn a_start_that_is_good_enough_takes_one_step() {
 /// Catches steps that multiply the directions of all residuals if only a few are above the
 /// tolerance, and triplets that are missed because of the selection.
 #[test]
-fn a_few_triplets_that_are_new_are_found_by_narrow_steps() {
+fn a_few_new_triplets_are_found_by_narrow_steps() {
     let matrix = of_spectrum(300, 260, &geometric(0.98, 260), 23);
     let options = Options { tolerance: Some(0.1), iterations: 100, ..options(24) };
     let cold = decomposed(&matrix, &options);
@@ -448,7 +448,7 @@ fn one_or_two_triplets_are_checked() {
 /// Catches a separate search although the run itself shows that nothing is missing, and a missing
 /// search if it does not: twenty copies exceed a block of sixteen columns.
 #[test]
-fn a_search_is_made_where_values_are_close_together() {
+fn close_values_are_searched_separately() {
     let spread: Vec<f64> = (0..60).map(|place| 0.9f64.powi(place)).collect();
     let close: Vec<f64> = (0..60).map(|place| if place < 20 { 1.0 } else { 0.8f64.powi(place - 19) }).collect();
     for (values, rank, is_searched) in [(spread, 20, false), (close, 24, true)] {
@@ -466,7 +466,7 @@ fn a_search_is_made_where_values_are_close_together() {
 
 /// Catches a check that runs, or is reported, although it is disabled.
 #[test]
-fn a_check_that_is_off_is_not_certified() {
+fn a_disabled_check_is_not_certified() {
     let options = Options { completeness: Completeness::Off, tolerance: Some(0.1), ..options(40) };
     let matrix = disjoint_graphs(40, 1);
     let unchecked = decompose(&matrix, &options, Cluster::threads(1)).unwrap();

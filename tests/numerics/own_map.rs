@@ -67,7 +67,7 @@ fn compare(own: &Matrix, stored: &Matrix) {
 }
 
 #[test]
-fn a_map_does_what_its_entries_do_alone_and_within_expressions() {
+fn a_map_multiplies_like_its_entries_alone_and_within_expressions() {
     let numbers = &mut Numbers(1);
     let (own, stored) = both(150, 90, numbers);
     compare(&own, &stored);
@@ -83,7 +83,7 @@ fn a_map_does_what_its_entries_do_alone_and_within_expressions() {
 }
 
 #[test]
-fn what_is_multiplied_twice_is_computed_once() {
+fn a_repeated_product_is_computed_once() {
     let (own, _) = both(20, 20, &mut Numbers(2));
     let program = Program::compile(&(&own + &own * 2.0), Side::Plain);
     assert_eq!(program.to_string(), "v1 = own 3·F·G\nanswer v1");

@@ -28,7 +28,7 @@ fn share(values: &[f64], count: usize) -> f64 {
 
 /// Catches a wrong estimate of ‖M‖, and one that the first triplet dominates.
 #[test]
-fn as_many_as_hold_the_energy() {
+fn the_energy_rule_keeps_the_fewest_triplets() {
     for matrix in [slow(300, 200), slow(200, 300)] {
         let values = dense_singular_values(&form(&matrix, false));
         for method in METHODS {
@@ -58,7 +58,7 @@ fn a_dominant_value_does_not_change_the_energy_of_the_others() {
 }
 
 #[test]
-fn those_that_are_large_enough() {
+fn the_tolerance_rule_keeps_all_large_values() {
     for matrix in [slow(300, 200), slow(200, 300)] {
         let values = dense_singular_values(&form(&matrix, false));
         for method in METHODS {
@@ -104,7 +104,7 @@ fn limits() {
 }
 
 #[test]
-fn a_share_that_is_none_is_an_error() {
+fn an_invalid_fraction_is_an_error() {
     for part in [0.0, -0.5, 1.01, f64::NAN] {
         for keep in [Keep::Energy(part), Keep::Above(part)] {
             let error = decompose(&Matrix::identity(9), &keeping(keep, Method::Krylov, 3), CLUSTERS[1]).unwrap_err();
@@ -115,7 +115,7 @@ fn a_share_that_is_none_is_an_error() {
 
 /// The program: the chosen rank, and all later stages with it.
 #[test]
-fn every_stage_works_with_a_picked_rank() {
+fn every_stage_works_with_a_chosen_rank() {
     let own = folder();
     for (rule, method) in
         [("{energy=0.3,max=40}", "krylov"), ("{tolerance=0.5,max=40}", "krylov"), ("{energy=0.2,max=30}", "subspace")]

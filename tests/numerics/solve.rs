@@ -173,7 +173,7 @@ fn normal_residual(table: &Table, targets: &Dense, weights: &Table, rank: usize)
 /// Catches an `Auto` that keeps weights whose residual is above the tolerance, or the worse of two
 /// results.
 #[test]
-fn auto_falls_back_where_the_weights_cannot_vouch() {
+fn auto_falls_back_if_the_residual_of_the_weights_is_too_large() {
     let values: Vec<f64> = (0..11).map(|place| 0.1f64.powf(f64::from(place) / 2.0)).collect();
     for (rows, columns) in [(400, 11), (11, 400)] {
         let matrix = Matrix::dense("X", with_spectrum(rows, columns, &values, &mut Numbers(17))).unwrap();

@@ -101,7 +101,7 @@ fn between_isolated(graph: &Graph, length: f64) -> Vec<f32> {
 
 /// Catches a residual that is assumed to be zero although it is zero for the surrogate only.
 #[test]
-fn one_that_is_near_on_one_side_alone_is_found_out() {
+fn a_surrogate_with_an_error_on_one_side_is_detected() {
     let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
     let matrix = embedding::matrix(&graph, &options).unwrap();
     let nodes = graph.nodes();
@@ -119,7 +119,7 @@ fn one_that_is_near_on_one_side_alone_is_found_out() {
 
 /// Catches a run that trusts estimated residuals.
 #[test]
-fn one_that_is_not_near_is_found_out() {
+fn an_inaccurate_surrogate_is_detected() {
     let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
     let matrix = embedding::matrix(&graph, &options).unwrap();
     let other = embedding::matrix(&graph, &embedding::Options { walks: Walks::Window(2), ..options.clone() }).unwrap();
@@ -152,7 +152,7 @@ fn a_warm_start_is_certified_with_the_matrix_itself() {
 }
 
 #[test]
-fn it_is_left_alone_where_it_would_not_serve() {
+fn a_surrogate_that_does_not_help_is_not_used() {
     let graph = graph();
     let with = |options: &embedding::Options| embedding::matrix_and_surrogate(&graph, options).unwrap().1;
     assert!(with(&options(10, None)).is_none(), "nothing says how near");

@@ -218,7 +218,7 @@ fn a_made_up_graph_of_any_size_is_embedded_without_scores() {
 
 /// A run that ends above its tolerance prints a warning.
 #[test]
-fn a_run_that_ends_above_its_tolerance_says_so() {
+fn a_run_that_ends_above_its_tolerance_prints_a_warning() {
     let folder = folder();
     let path = folder.path();
     let shortfalls = |output: &Output| -> Vec<String> {
@@ -264,7 +264,7 @@ fn a_run_that_ends_above_its_tolerance_says_so() {
 
 /// `metrics.json` contains the number of columns of the vectors and the requested rank.
 #[test]
-fn fewer_triplets_than_asked_for_are_said_with_the_reason() {
+fn fewer_triplets_than_requested_are_reported_with_the_reason() {
     let folder = folder();
     let star: String = (1..60).map(|node| format!("0 {node}\n")).collect();
     std::fs::write(folder.path().join("star.txt"), star).unwrap();
@@ -353,7 +353,7 @@ fn edges_listed_both_ways_count_once_and_held_out_ones_apart() {
 /// Input that is not a list of edges is refused with its position and a remedy. Inferences about a
 /// list are reported.
 #[test]
-fn nonsense_is_refused_and_guesses_are_named() {
+fn invalid_lists_are_refused_and_inferences_are_reported() {
     let folder = folder();
     let read = |content: &str, more: &[&str]| {
         std::fs::write(folder.path().join("edges.csv"), content).unwrap();

@@ -25,7 +25,7 @@ fn commands() -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_machine_that_is_well() {
+fn doctor_accepts_a_sound_machine() {
     let folder = folder();
     let output = run(folder.path(), &["doctor"]);
     assert_done(&output);
@@ -53,7 +53,7 @@ fn a_machine_that_is_well() {
 }
 
 #[test]
-fn a_machine_that_is_not() {
+fn doctor_reports_what_is_broken() {
     let folder = folder();
     fs::write(folder.path().join("file"), "").unwrap();
     let output = run(folder.path(), &["doctor", "--out=file/results", "--data=missing"]);
@@ -94,7 +94,7 @@ fn short_help_is_short_and_long_help_has_examples() {
 }
 
 #[test]
-fn shells_take_the_completions() {
+fn shells_accept_the_completions() {
     let folder = folder();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = run(folder.path(), &["completions", shell]);

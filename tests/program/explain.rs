@@ -38,7 +38,7 @@ fn the_plan_is_shown_from_the_expression_to_the_bytes() {
 }
 
 #[test]
-fn a_graph_that_is_not_there_is_explained_by_its_size() {
+fn a_missing_graph_is_explained_by_its_size() {
     let sizes = ["--nodes=111059956", "--edges=1615685872"];
     let cluster = ["--processes=16", "--workers=16", "--memory=64GB"];
     let plan = json(&[&["--config=demo", "--set=embedding.rank=64"][..], &sizes, &cluster].concat());
@@ -110,7 +110,7 @@ fn drawings_name_every_step() {
 
 /// Checks that all estimates exist. Their accuracy can only be checked on an idle machine.
 #[test]
-fn every_step_is_measured_beside_its_estimate() {
+fn every_step_has_an_estimate_and_a_measurement() {
     let plan = json(&["--config=demo", "--analyze", "--workers=2", "--set=embedding.window=2"]);
     let stage = &plan["stages"][0];
     for side in stage["sides"].as_array().unwrap() {
@@ -195,7 +195,7 @@ fn peak_of(folder: &Path, dataset: &str, limit: u64, workers: u64) -> (u64, std:
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_arguments_are_refused() {
     let folder = folder();
     for (arguments, word) in [
         (&["--nodes=10"][..], "--edges"),

@@ -89,7 +89,7 @@ fn ddi_hardly_depends_on_the_seed() {
 }
 
 #[test]
-fn the_dataset_that_is_not_here_says_what_to_type() {
+fn a_missing_dataset_is_reported_with_the_command_to_fetch_it() {
     let own = folder();
     let output = support::run(own.path(), &["--config=astroph", "--data=."]);
     assert_refused(&output, 3, &["astroph", "asymproj/ca-AstroPh", "isvd-dist datasets fetch astroph"]);

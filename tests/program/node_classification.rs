@@ -194,7 +194,7 @@ fn predict(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_saved_classifier_says_the_same_again() {
+fn a_saved_classifier_predicts_the_same() {
     for config in [DEMO.to_owned(), DEMO.split("[network]").next().unwrap().to_owned()] {
         let own = folder();
         support::write_config(own.path(), &config);
@@ -295,7 +295,7 @@ fn nodes_of_ones_own_from_the_template_and_a_new_graph() {
 }
 
 #[test]
-fn a_model_on_data_that_it_was_not_made_for() {
+fn a_model_on_unsuitable_data() {
     let own = Own::new();
     assert_done(&own.run(&[]));
     own.features("wide.npy", NODES, 7);
@@ -319,7 +319,7 @@ fn a_model_on_data_that_it_was_not_made_for() {
 
 /// Non-finite features must not become probabilities.
 #[test]
-fn a_model_of_numbers_that_are_none() {
+fn a_model_with_nonfinite_numbers() {
     let own = Own::new();
     let linear = ["--set=network.epochs=[1]", "--set=network.learning_rates=[1e-3]"];
     assert_done(&own.run(&linear));
@@ -393,7 +393,7 @@ fn a_model_with_vectors_of_its_graph_stays_there() {
 }
 
 #[test]
-fn labels_that_make_no_sense() {
+fn invalid_labels() {
     let own = Own::new();
     own.write("labels.txt", &"cats\n".repeat(NODES + 1));
     own.assert_refused(&["labels.txt", "81", "80"]);
@@ -421,7 +421,7 @@ fn labels_that_make_no_sense() {
 }
 
 #[test]
-fn features_that_make_no_sense() {
+fn invalid_features() {
     let own = Own::new();
     own.features("x.npy", NODES - 1, 6);
     own.assert_refused(&["79", "80"]);

@@ -102,7 +102,7 @@ fn a_disk_that_fills_up_leaves_the_earlier_result() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_stdout_that_takes_nothing_is_an_error_but_the_results_are_kept() {
+fn a_full_stdout_is_an_error_and_the_results_are_kept() {
     let folder = folder();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_isvd-dist"))
@@ -118,7 +118,7 @@ fn a_stdout_that_takes_nothing_is_an_error_but_the_results_are_kept() {
 /// As in `isvd-dist | head -0`.
 #[test]
 #[cfg(unix)]
-fn a_reader_who_leaves_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let folder = folder();
     for arguments in [&[][..], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();

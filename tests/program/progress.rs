@@ -186,7 +186,7 @@ fn is_coloured(drawn: &str) -> bool {
 }
 
 #[test]
-fn nothing_is_drawn_for_those_who_want_quiet() {
+fn quiet_shows_no_progress() {
     let folder = folder();
     let (code, drawn, _) = OnTerminal::start(folder.path(), &["--quiet"], &[]).end();
     assert_eq!((code, drawn.as_str()), (Some(0), ""));
@@ -222,7 +222,7 @@ fn without_a_terminal_there_are_plain_lines_with_times() {
 
 /// A long stage prints a line every few seconds, and not more often.
 #[test]
-fn a_long_stage_is_told_of_now_and_then() {
+fn a_long_stage_reports_every_few_seconds() {
     let folder = folder();
     let mut command = Command::new(env!("CARGO_BIN_EXE_isvd-dist"));
     command.current_dir(folder.path()).args(FINETUNE).arg("--checkpoint=off");

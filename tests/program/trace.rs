@@ -85,7 +85,7 @@ fn a_time_line_that_cannot_be_written_is_an_error_before_anything_is_computed() 
 }
 
 #[test]
-fn steps_are_told_on_stderr_when_asked_for() {
+fn steps_are_logged_on_request() {
     let folder = folder();
     let output = run(folder.path(), &[&DEMO[..], &["--workers=2", "--log=trace"]].concat());
     assert_eq!(output.status.code(), Some(0));

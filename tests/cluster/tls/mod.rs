@@ -137,7 +137,7 @@ fn strangers_without_tls_are_turned_away() {
 }
 
 #[test]
-fn a_process_that_is_gone_is_noticed() {
+fn a_lost_process_is_detected() {
     for (signal, patience) in [(Signal::KILL, "--peer-timeout=60"), (Signal::STOP, "--peer-timeout=3")] {
         let (folder, addresses) = (folder(), free_addresses(3));
         let tls = Authority::new().issue(folder.path(), Flaw::None);

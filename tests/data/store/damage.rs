@@ -20,7 +20,7 @@ fn use_all(store: &Path) -> Result<(), StoreError> {
 
 /// Every changed byte of every file is detected.
 #[test]
-fn any_byte_that_changes_is_noticed() {
+fn every_changed_byte_is_detected() {
     let folder = folder();
     let store = folder.path().join("store");
     write(&small(), Import::default(), &store);
@@ -41,7 +41,7 @@ fn any_byte_that_changes_is_noticed() {
 }
 
 #[test]
-fn files_that_are_missing_or_have_another_length_are_noticed() {
+fn missing_and_truncated_files_are_detected() {
     let folder = folder();
     let store = folder.path().join("store");
     write(&small(), Import::default(), &store);
@@ -101,7 +101,7 @@ fn a_store_of_another_format_is_refused() {
 
 /// A store with valid checksums and impossible numbers is also refused.
 #[test]
-fn numbers_that_cannot_be_are_refused() {
+fn impossible_numbers_are_refused() {
     let folder = folder();
     let store = folder.path().join("store");
     let manifest = store.join("store.json");

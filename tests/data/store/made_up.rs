@@ -58,7 +58,7 @@ fn entries(graph: &Graph) -> Vec<(usize, usize, u32)> {
 }
 
 #[test]
-fn everything_that_nodes_carry_comes_back() {
+fn all_data_of_nodes_are_restored() {
     let folder = tempfile::tempdir().unwrap();
     let dense = Dataset {
         features: Some((0..15).map(|entry| entry as f32).collect()),
@@ -78,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_graph_comes_back(
+    fn every_graph_is_restored(
         nodes in 1usize..400,
         drawn in prop::collection::vec((0u32..400, 0u32..400, -3i8..4), 0..600),
         directed: bool,

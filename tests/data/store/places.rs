@@ -11,7 +11,7 @@ use super::world::convert;
 use crate::support::{assert_done, assert_refused, folder, names, run};
 
 #[test]
-fn what_is_no_store_is_left_alone() {
+fn a_target_that_is_no_store_is_not_replaced() {
     let folder = folder();
     let mine = folder.path().join("store");
     fs::create_dir(&mine).unwrap();
@@ -50,7 +50,7 @@ fn a_dataset_that_cannot_be_read_leaves_nothing() {
 
 /// A conversion that is killed at any moment leaves no store or a complete one.
 #[test]
-fn an_interrupted_conversion_leaves_nothing_that_looks_whole() {
+fn an_interrupted_conversion_leaves_no_partial_store() {
     for delay in [1, 5, 20, 60, 150] {
         let folder = folder();
         let mut conversion = Command::new(cargo_bin!("isvd-dist"))

@@ -67,7 +67,7 @@ fn signs_of_mathematics_say_what_to_type() {
 }
 
 #[test]
-fn texts_that_mean_nothing() {
+fn texts_without_a_meaning() {
     let known = "known are `A`, `B`, `C`, `X`, `d`, `far`, `k`, `s`";
     assert_refused("A + Q @ B", "nothing is called `Q`", "    ^", Some(known));
     assert_refused("A + fra", "nothing is called `fra`", "    ^^^", Some(&format!("did you mean `far`? {known}")));

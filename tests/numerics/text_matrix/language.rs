@@ -100,7 +100,7 @@ fn operators_of_one_level_go_from_left_to_right() {
 
 /// The same node, so that a plan multiplies by it once.
 #[test]
-fn what_is_written_twice_is_one_node() {
+fn a_repeated_subexpression_is_one_node() {
     let mut world = World::small();
     let mut parts = |text: &str| match world.read(text).unwrap().kind() {
         Kind::Beside(parts) => parts.to_vec(),

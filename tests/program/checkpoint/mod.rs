@@ -176,7 +176,7 @@ fn a_run_killed_at_twenty_moments_ends_with_the_same_bits() {
 }
 
 #[test]
-fn every_way_to_decompose_goes_on_where_it_was() {
+fn every_method_resumes() {
     for choice in [
         &["--set=embedding.method=subspace", "--set=embedding.tolerance=0.02"][..],
         &["--set=embedding.method=subspace"],
@@ -190,19 +190,19 @@ fn every_way_to_decompose_goes_on_where_it_was() {
 
 /// The update starts from the vectors of the embedding, and uses a surrogate.
 #[test]
-fn a_start_from_vectors_goes_on_where_it_was() {
+fn a_warm_start_resumes() {
     let walks = ["--set=embedding.window=10", "--set=embedding.normalize=symmetric", "--set=embedding.tolerance=0.05"];
     assert_survives_kills(&[&["--config=mine.toml"][..], &walks].concat(), pauses(10, 200));
 }
 
 /// Embedding, features, closed forms and a network, for two seeds.
 #[test]
-fn classifying_goes_on_where_it_was() {
+fn a_classification_resumes() {
     assert_survives_kills(&["--config=nodes.toml"], pauses(12, 250));
 }
 
 #[test]
-fn real_data_goes_on_where_it_was() {
+fn runs_on_real_data_resume() {
     let Some(data) = data() else { return };
     let data = format!("--data={}", data.display());
     for (config, kills, most) in [("ppi", 4, 150), ("ddi", 4, 3000), ("cora-dropout", 4, 1000)] {
@@ -244,7 +244,7 @@ fn an_interrupt_ends_the_step_and_leaves_a_checkpoint() {
 
 /// Checkpoints by iterations: every third iteration writes one, and no other.
 #[test]
-fn a_checkpoint_after_so_many_iterations() {
+fn a_checkpoint_after_a_number_of_iterations() {
     let own = folder();
     let mut run = Run::start(own.path(), 2, &[LONG, &["--checkpoint=3it"]].concat());
     wait_for_checkpoint(&mut run, own.path(), 3);
@@ -297,7 +297,7 @@ fn interrupted() -> (tempfile::TempDir, &'static Results) {
 }
 
 #[test]
-fn of_a_damaged_checkpoint_the_one_before_is_used() {
+fn the_checkpoint_before_a_damaged_one_is_used() {
     let (own, expected) = interrupted();
     let newest = checkpoints(own.path()).pop().unwrap();
     let manifest: Value = serde_json::from_slice(&fs::read(&newest).unwrap()).unwrap();
@@ -359,7 +359,7 @@ fn a_checkpoint_of_another_run_is_refused_by_name() {
 }
 
 #[test]
-fn without_resume_a_run_starts_anew_and_says_so() {
+fn without_resume_a_run_starts_again_and_reports_it() {
     let (own, expected) = interrupted();
     let said = Run::start(own.path(), 2, LONG).end_well();
     assert!(said.contains("give --resume") && said.lines().count() == 1, "{said}");

@@ -15,7 +15,7 @@ fn world(updates: &str) -> World {
 }
 
 #[test]
-fn a_line_that_is_wrong_ends_the_run_after_the_batches_before_it() {
+fn an_invalid_line_ends_the_run_after_the_batches_before_it() {
     let cases = [
         ("2 * 0 1", "updates.txt, line 3: found the operation `*`"),
         ("2 + 0", "line 3: found 3 fields in `2 + 0`"),
@@ -50,7 +50,7 @@ fn a_line_that_is_wrong_ends_the_run_after_the_batches_before_it() {
 }
 
 #[test]
-fn what_meets_no_edge_is_counted() {
+fn updates_of_missing_edges_are_counted() {
     let world = world("1 - 0 2\n1 + 0 1\n1 = 0 3 2\n1 - 700 701\n2 + 4 4\n2 + 800 0\n3 - 800 0\n");
     fs::write(world.path().join("edges.txt"), "0 1\n1 2\n2 3\n3 4\n4 5\n5 6\n6 7\n7 0\n").unwrap();
     let rank = "--set=embedding.rank=3";
@@ -91,7 +91,7 @@ fn weights_are_set_or_ignored_as_the_config_says() {
 
 /// Catches a weight that is refused because it is large.
 #[test]
-fn a_weight_as_large_as_a_time_is_one_where_others_are_not_or_the_config_says_so() {
+fn a_weight_as_large_as_a_time_is_accepted_among_small_ones_or_by_the_config() {
     let cases = [
         ("1 + 0 950 1082040961\n1 + 1 951 0.5\n", &[][..]),
         ("1 + 0 950 1082040961\n1 + 1 951 1082155839\n", &["--set=data.weights=ignore"]),
@@ -145,7 +145,7 @@ fn a_batch_beyond_the_limit_on_memory_is_refused_with_its_file() {
 }
 
 #[test]
-fn the_same_complaint_is_told_a_few_times() {
+fn each_kind_of_error_is_reported_a_few_times() {
     let world = world(&"1 - 0 900\n".repeat(50));
     let followed = world.follow(&["--updates=updates.txt"]);
     assert_eq!(followed.said.lines().count(), 6, "{}", followed.said);
@@ -154,7 +154,7 @@ fn the_same_complaint_is_told_a_few_times() {
 }
 
 #[test]
-fn nothing_to_follow_is_said_and_no_error() {
+fn an_empty_stream_is_reported_and_no_error() {
     let world = world("");
     let followed = world.follow(&["--updates=updates.txt"]);
     assert!(followed.said.contains("updates.txt holds no updates"), "{}", followed.said);
@@ -169,7 +169,7 @@ fn nothing_to_follow_is_said_and_no_error() {
 }
 
 #[test]
-fn a_last_line_without_its_end_is_taken_and_may_not_go_on() {
+fn an_incomplete_last_line_is_applied_and_must_not_change() {
     let world = world("1 + 0 2\n2 + 0 3");
     let followed = world.follow(&["--updates=updates.txt"]);
     assert!(followed.said.contains("line 2: the last line has no line feed"), "{}", followed.said);
@@ -306,7 +306,7 @@ const SYMMETRIC: [&str; 4] =
 /// Catches a batch that makes every later run fail because it is embedded together with others: it
 /// is found and treated as if it were embedded alone.
 #[test]
-fn of_batches_that_are_embedded_together_the_one_that_is_the_cause_is_found() {
+fn the_cause_is_found_among_batches_that_are_embedded_together() {
     for embed in ["--embed=end", "--embed=7", "--embed=4"] {
         let source = [&SYMMETRIC[..], &[embed]].concat();
         let world = world(&SEVERAL.concat());

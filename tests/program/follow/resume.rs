@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::world::{World, left_behind, logged, within_a_minute};
 
 #[test]
-fn a_killed_run_goes_on_with_the_same_bits() {
+fn a_killed_run_resumes_with_the_same_bits() {
     survives_kills(&["--updates=updates.txt", "--batch=5"]);
 }
 
 #[test]
-fn a_killed_run_goes_on_in_its_folder() {
+fn a_killed_run_resumes_in_its_folder() {
     survives_kills(&["--updates=inbox"]);
 }
 
@@ -45,7 +45,7 @@ fn survives_kills(source: &[&str]) {
 }
 
 #[test]
-fn embeddings_that_were_not_saved_are_found_again() {
+fn unsaved_embeddings_are_recomputed() {
     let world = World::new(80);
     let arguments = ["--updates=updates.txt", "--batch=8", "--embed=3", "--save=off"];
     world.follow(&arguments);
@@ -81,7 +81,7 @@ fn a_damaged_log_is_refused_with_its_place() {
 }
 
 #[test]
-fn another_run_is_not_gone_on_with() {
+fn the_log_of_another_run_is_refused() {
     let world = World::new(30);
     world.follow(&["--updates=updates.txt", "--batch=10"]);
     let refused = |arguments: &[&str], words: &[&str]| {
@@ -100,7 +100,7 @@ fn another_run_is_not_gone_on_with() {
 }
 
 #[test]
-fn a_stream_that_has_changed_is_not_gone_on_with() {
+fn a_changed_stream_is_refused() {
     let world = World::new(30);
     world.follow(&["--updates=updates.txt", "--batch=10"]);
     let path = world.path().join("updates.txt");

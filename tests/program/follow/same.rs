@@ -9,7 +9,7 @@ use super::world::{World, array, left_behind};
 /// The graph equals the one read from the final list, and singular values agree within both
 /// certificates.
 #[test]
-fn following_ends_where_a_run_anew_is() {
+fn following_ends_with_the_graph_of_the_final_list() {
     let world = World::new(300);
     let scratch = world.anew();
     for arguments in [["--batch=7", "--embed=1"], ["--every=5", "--embed=4"], ["--batch=1000", "--embed=end"]] {
@@ -67,7 +67,7 @@ fn only_rows_that_moved_are_written() {
 }
 
 #[test]
-fn held_out_pairs_are_scored_where_that_is_asked_for() {
+fn held_out_pairs_are_scored_on_request() {
     let world = World::new(20);
     let arguments = ["--updates=updates.txt", "--batch=10", "--set=data.test=0.1", "--set=data.valid=0.1"];
     let plain = world.follow(&arguments).lines();
@@ -81,7 +81,7 @@ fn held_out_pairs_are_scored_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_store_is_followed_as_what_it_was_made_of_is() {
+fn a_store_is_followed_like_its_original() {
     let world = World::new(60);
     world.follow(&["--updates=updates.txt", "--batch=20"]);
     let expected = left_behind(world.path());

@@ -81,7 +81,7 @@ fn half_a_line_waits_for_its_rest() {
 }
 
 #[test]
-fn a_batch_that_is_not_full_is_applied_after_a_while_if_one_asks_for_that() {
+fn an_incomplete_batch_is_applied_after_the_linger_time() {
     let world = World::new(1);
     let mut run = world.start(&["--updates=-", "--batch=100", "--linger=0.2"]);
     let mut input = run.0.stdin.take().unwrap();
@@ -144,7 +144,7 @@ fn a_batch_that_comes_again_counts_once() {
 }
 
 #[test]
-fn standard_input_may_be_sent_again_or_go_on() {
+fn standard_input_may_be_repeated_or_continued() {
     let world = World::new(60);
     world.follow(&["--updates=updates.txt", "--batch=10"]);
     let expected = left_behind(world.path());

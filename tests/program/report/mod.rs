@@ -114,7 +114,7 @@ fn several_runs_are_compared_in_one_page() {
 }
 
 #[test]
-fn those_who_want_no_report_get_none() {
+fn no_report_skips_the_report() {
     let folder = folder();
     assert_done(&small(folder.path(), &["--out=results"]));
     assert_done(&small(folder.path(), &["--out=results", "--no-report"]));
@@ -127,7 +127,7 @@ fn those_who_want_no_report_get_none() {
 }
 
 #[test]
-fn what_is_missing_or_damaged_is_named_with_the_way_out() {
+fn missing_and_damaged_files_are_named_with_a_remedy() {
     let folder = folder();
     let results = folder.path().join("results");
     assert_refused(&run(folder.path(), &["report"]), 2, &["DIR"]);

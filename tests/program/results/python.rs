@@ -12,7 +12,7 @@ const CHECK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/check.py"
 /// NumPy, pandas, polars, gensim and scikit-learn find the ids and the numbers that the folder of
 /// results holds.
 #[test]
-fn others_open_what_is_exported() {
+fn other_programs_open_the_exports() {
     let Some(python) = found_or_skip(Need::Python, python()) else { return };
     let worlds = [World::new(&[]), World::demo(), numbered()];
     for world in &worlds {

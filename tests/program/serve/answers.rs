@@ -70,7 +70,7 @@ fn nodes_are_searched_and_mapped_and_the_server_tells_about_itself() {
 }
 
 #[test]
-fn nonsense_is_answered_with_what_is_wrong() {
+fn invalid_queries_are_answered_with_the_reason() {
     let results = Results::demo();
     let server = results.serve(&[]);
     let long = "x".repeat(10_000);

@@ -22,7 +22,7 @@ fn hang_up(client: &mut TcpStream, start: Instant) -> Duration {
 }
 
 #[test]
-fn who_is_slow_to_ask_is_let_go_and_stops_nobody() {
+fn a_slow_client_is_disconnected_and_blocks_nobody() {
     let (_results, server) = quick(100);
     let start = Instant::now();
     let mut slow: Vec<TcpStream> = (0..80).map(|_| server.connect()).collect();
@@ -44,7 +44,7 @@ fn who_is_slow_to_ask_is_let_go_and_stops_nobody() {
 }
 
 #[test]
-fn who_stays_silent_after_an_answer_is_let_go() {
+fn an_idle_client_is_disconnected() {
     let (_results, server) = quick(10);
     let mut client = server.connect();
     client.write_all(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -78,7 +78,7 @@ fn bodies_have_limits_in_length_and_time() {
 }
 
 #[test]
-fn what_is_no_http_is_refused_and_harms_nobody() {
+fn bytes_that_are_not_http_are_refused() {
     let (_results, server) = quick(50);
     let long = "x".repeat(100_000);
     for bytes in [
@@ -105,7 +105,7 @@ fn what_is_no_http_is_refused_and_harms_nobody() {
 
 /// Catches answers without a body where every error is said to be JSON.
 #[test]
-fn what_cannot_be_read_as_a_question_is_answered_in_json() {
+fn unreadable_requests_are_answered_in_json() {
     let (_results, server) = quick(10);
     let header = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(100_000));
     let path = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "x".repeat(100_000));
@@ -135,7 +135,7 @@ fn what_cannot_be_read_as_a_question_is_answered_in_json() {
 
 /// Catches a header section that exceeds the limit and is accepted because it arrives in one read.
 #[test]
-fn the_limit_of_the_lines_before_a_body_is_the_one_that_is_said() {
+fn the_documented_limit_of_headers_holds() {
     let (_results, server) = quick(10);
     let head = |bytes: usize, in_path: bool| {
         let fixed = "GET /api/health? HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: \r\n\r\n".len();

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use super::world::{Results, heard};
 
 #[test]
-fn what_was_asked_is_answered_before_the_end() {
+fn pending_queries_are_answered_before_the_end() {
     for signal in [Signal::INT, Signal::TERM] {
         let results = Results::made_up(2, &["a", "b"]);
         let mut server = results.serve(&[]);
@@ -40,7 +40,7 @@ fn what_was_asked_is_answered_before_the_end() {
 }
 
 #[test]
-fn the_second_signal_waits_for_nobody() {
+fn a_second_signal_ends_the_server_at_once() {
     let results = Results::made_up(2, &["a", "b"]);
     let mut server = results.serve(&["--timeout=3000"]);
     let mut client = server.connect();
