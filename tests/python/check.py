@@ -1,4 +1,4 @@
-"""Opens every exported file of some folders with the programs that people use, and compares ids and numbers."""
+"""Opens every exported file of some folders with the usual programs, and compares ids and numbers."""
 
 import os
 import sys

@@ -1,1 +1,1 @@
-"""Truncated SVDs and node embeddings by other programs, measured side by side with ours."""
+"""Truncated SVDs and node embeddings by other programs, measured and compared with isvd-dist."""

@@ -1,4 +1,4 @@
-"""Runs ours and the peers in turn on the same files, and prints and keeps what came out."""
+"""Runs isvd-dist and its peers in turn on the same files; prints and saves the results."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""Cleora: random vectors, averaged over neighbours again and again. Its own settings, but our dimension."""
+"""Cleora: random vectors, repeatedly averaged over neighbours. Default settings, but our dimension."""
 
 import numpy as np
 import pycleora

@@ -1,11 +1,11 @@
-"""Who takes part."""
+"""The contenders."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A peer: the module that holds it, with what, and the packages whose versions say which one it is.
+    """A peer: its module, its arguments, and the packages whose versions identify it.
 
     Libraries that call a threaded BLAS are at times faster on one thread: with `blas` a peer runs on all cores and on one,
     and the table has the faster.
@@ -33,7 +33,7 @@ PEERS = [
 
 
 def named(text: str | None) -> list[Contender]:
-    """Those whose name contains one of the words of a comma-separated list; all without one."""
+    """The peers whose names contain one of the words of a comma-separated list; all if it is empty."""
     if text is None:
         return PEERS
     words = [word.strip() for word in text.split(",") if word.strip()]

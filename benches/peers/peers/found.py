@@ -1,4 +1,4 @@
-"""What a contender hands back."""
+"""The result of a contender."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class Triplets:
 
 @dataclass(frozen=True)
 class Vectors:
-    """One vector a node, by another method."""
+    """One vector per node, by another method."""
 
     vectors: np.ndarray
 
 
-# What is timed: from the loaded graph to the answer, with the random numbers of a seed.
+# The timed function: from the loaded graph to the result, for a seed.
 Run = Callable[[int], Triplets | Vectors]

@@ -19,7 +19,7 @@ RMAT_CHUNK = 1 << 22
 
 @dataclass(frozen=True)
 class Graph:
-    """An undirected graph, and pairs to find in it: edges that it lacks, and pairs that are no edges."""
+    """An undirected graph, its held-out edges, and pairs that are not edges."""
 
     adjacency: sparse.csr_array
     edges: np.ndarray | None = None
@@ -64,12 +64,12 @@ def adjacency(pairs: np.ndarray, nodes: int | None = None, once: bool = False, l
 
 
 def tiny() -> Graph:
-    """What contenders warm up on."""
+    """The graph for warming up."""
     return Graph(adjacency(np.random.default_rng(0).integers(0, 400, (4000, 2)), 400, once=True, loops=False))
 
 
 def rmat(scale: int, folder: Path) -> Path:
-    """The file of an R-MAT graph with 2^scale ids, permuted; made if it is not there."""
+    """The file of an R-MAT graph with 2^scale ids, permuted; generated if it is missing."""
     path = folder / f"rmat-{scale}.npy"
     if path.exists():
         return path
@@ -116,7 +116,7 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
 
 
 def data_folder(named: Path | None) -> Path:
-    """Where datasets are."""
+    """The folder of datasets."""
     candidates = [named, ROOT / "data", ROOT.parent / "shared" / "data"]
     for folder in candidates:
         if folder is not None and folder.is_dir():

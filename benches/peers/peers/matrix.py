@@ -8,7 +8,7 @@ from .works import Matrix
 
 
 def coefficients(window: int) -> list[float]:
-    """How much walks of 1, 2, … steps count."""
+    """The weights of walks of 1, 2, … steps."""
     return [(window - step) / (window * (window + 1) / 2) for step in range(window)]
 
 
@@ -45,7 +45,7 @@ class Operator:
         return self._subtract_non_edges(self._weigh(walks) if self.matrix.degree_weighted else walks, given)
 
     def linear_operator(self) -> LinearOperator:
-        """The same for SciPy. It hands over columns as n × 1 at times: a flat vector is multiplied faster."""
+        """The operator for SciPy, which sometimes passes columns as n × 1. A flat vector is multiplied faster."""
         flat = lambda multiply: lambda given: multiply(given.reshape(-1).astype(self.dtype, copy=False))
         return LinearOperator(
             self.shape,

@@ -1,4 +1,4 @@
-"""One peer in a process of its own: it loads, warms up, and then works whenever it is told to.
+"""One peer in a separate process: it loads, warms up, and then works on command.
 
 Its answers are lines of JSON on what was its stdout; whatever libraries print goes to stderr. Counted is the time from the
 loaded graph to the answer. Peak memory is that of the whole process, Python and libraries included.
@@ -46,7 +46,7 @@ def main() -> None:
             started = time.perf_counter()
             try:
                 found = run(order["seed"])
-            except Exception as error:  # noqa: BLE001 whatever it is, it is this peer's result
+            except Exception as error:  # noqa: BLE001 any error is the result of this peer
                 say(answers, {"failed": f"{type(error).__name__}: {str(error).splitlines()[0]}"})
                 continue
             seconds = time.perf_counter() - started
@@ -76,7 +76,7 @@ def save(found: Triplets | Vectors, folder: Path) -> int | None:
 
 
 def forget_peak() -> int:
-    """What the process holds now; where the system can, peak memory is counted anew from here."""
+    """The memory of the process. Resets its peak, if the system supports it."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -85,7 +85,7 @@ def forget_peak() -> int:
 
 
 def peak() -> int:
-    """The most memory that the process held, in bytes."""
+    """The peak memory of the process, in bytes."""
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return status("VmHWM") or usage * (1 if sys.platform == "darwin" else 1024)
 

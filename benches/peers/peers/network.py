@@ -1,4 +1,4 @@
-"""scikit-network's spectral embedding: eigenvectors of the walk matrix. Its own settings, but our dimension."""
+"""scikit-network's spectral embedding: eigenvectors of the walk matrix. Default settings, but our dimension."""
 
 from sknetwork.embedding import Spectral
 

@@ -1,4 +1,4 @@
-"""PecanPy: node2vec's walks (SparseOTF) and gensim's skip-gram. Its own settings, but our dimension and all cores.
+"""PecanPy: node2vec's walks (SparseOTF) and gensim's skip-gram. Default settings, but our dimension and all cores.
 
 A package that it imports asks numpy for names that numpy 2 no longer has: they are put back before.
 """

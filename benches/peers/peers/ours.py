@@ -1,4 +1,4 @@
-"""Ours: a process that has loaded and embeds again and again, as the peers do, or the program afresh each time.
+"""isvd-dist: a process that has loaded the graph and embeds repeatedly, as the peers do, or a fresh process each time.
 
 The clock of either starts when the graph is loaded.
 """
@@ -15,7 +15,7 @@ from .works import Work, toml
 
 @dataclass(frozen=True)
 class Ours:
-    """Ours with settings over those of the config, such as `embedding.tolerance=0.02`."""
+    """isvd-dist with settings that override the config, such as `embedding.tolerance=0.02`."""
 
     name: str
     settings: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Ours:
 
 
 def parse(text: str) -> Ours:
-    """`NAME:KEY=VALUE;KEY=VALUE`, where `fresh` in place of a setting asks for a fresh process each time."""
+    """`NAME:KEY=VALUE;KEY=VALUE`, where `fresh` in place of a setting requests a fresh process each time."""
     name, _, settings = text.partition(":")
     parts = [part.strip() for part in settings.split(";") if part.strip()]
     return Ours(name.strip(), tuple(part for part in parts if part != "fresh"), "fresh" in parts)
@@ -42,7 +42,7 @@ def configured(work: Work, folder: Path) -> Path:
 
 
 def run(program: Path, ours: Ours, work: Work, data: Path, seed: int, timeout: float, out: Path) -> dict:
-    """One repetition in a fresh process, in the words of measure.py."""
+    """One repetition in a fresh process, in the format of measure.py."""
     out.mkdir(parents=True, exist_ok=True)
     command = [str(program), "--config", str(configured(work, out)), "--data", str(data), "--seed", str(seed), "--quiet"]
     command += ["--out", str(out), "--workers", str(os.cpu_count() or 1)]

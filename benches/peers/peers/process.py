@@ -1,4 +1,4 @@
-"""The process of a contender, from the outside: it loads, and then works whenever it is told to."""
+"""Control of the process of a contender: it loads, and then works on command."""
 
 import json
 import os
@@ -13,11 +13,11 @@ from .works import Work
 
 
 class Stopped(Exception):
-    """The contender is out of this work; the message says why."""
+    """The contender cannot do this work; the message has the reason."""
 
 
 class Process:
-    """A running contender. It is ended when it takes longer than `timeout` seconds over anything."""
+    """A running contender. It is killed if a request takes longer than `timeout` seconds."""
 
     def __init__(self, command: list[str], order: dict, timeout: float, log: Path) -> None:
         self.timeout = timeout
@@ -31,7 +31,7 @@ class Process:
                 stderr=stderr,
                 env=environment,
             )
-        # Loading is not measured: it has its time, and a compiler may have to run before.
+        # Loading is not measured. It has a longer limit, because a compiler may have to run.
         answer = self._ask(order, timeout + 600)
         if "missing" in answer:
             self.end()

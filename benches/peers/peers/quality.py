@@ -1,4 +1,4 @@
-"""How good an answer is. One judge for all contenders, in double precision."""
+"""The quality of a result, computed for all contenders by the same functions in double precision."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ PAIRS = 1 << 16
 
 
 class Judge:
-    """Measures the residuals of triplets and how well scores tell edges from other pairs."""
+    """Measures the residuals of triplets and how well scores separate edges from other pairs."""
 
     def __init__(self, graph: Graph, work: Work) -> None:
         self.graph = graph
@@ -36,7 +36,7 @@ class Judge:
         return float(np.concatenate(forth).max()), float(np.concatenate(back).max())
 
     def figure(self, left: np.ndarray, right: np.ndarray) -> float | None:
-        """The metric of the work: AUC or Hits@K over the pairs that the graph lacks."""
+        """The metric of the work: AUC or Hits@K over the held-out pairs."""
         if self.work.metric is None or self.graph.edges is None:
             return None
         edges, non_edges = (scores(left, right, pairs) for pairs in (self.graph.edges, self.graph.non_edges))
@@ -63,7 +63,7 @@ def scores(left: np.ndarray, right: np.ndarray, pairs: np.ndarray) -> np.ndarray
 
 
 def auc(edges: np.ndarray, non_edges: np.ndarray) -> float:
-    """How often an edge scores above a pair that is none; ties count half."""
+    """The fraction of (edge, non-edge) pairs that are ordered correctly; ties count half."""
     ordered = np.sort(non_edges)
     below = np.searchsorted(ordered, edges, "left") + np.searchsorted(ordered, edges, "right")
     return float(below.sum() / 2 / len(edges) / len(ordered))

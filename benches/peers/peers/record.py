@@ -14,7 +14,7 @@ PACKAGES = ["numpy", "scipy", "scikit-learn", "tensorflow-cpu", "pycleora", "sci
 
 
 class Record:
-    """A file that grows by a line at a time, so that a run that is broken off leaves what it had."""
+    """A file that grows line by line, so that an interrupted run keeps its results."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.open("w")
@@ -31,7 +31,7 @@ class Record:
 
 
 def about(field: Field) -> dict:
-    """When, where and who."""
+    """Date, machine and versions."""
     return {
         "kind": "run",
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),

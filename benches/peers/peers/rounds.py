@@ -1,4 +1,4 @@
-"""The rounds: in each, everyone works once on the same graph, one after the other."""
+"""Rounds: in each, every contender works once on the same graph, one after the other."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 # Threads of a library may spin for a moment after their work.
 PAUSE = 0.3
-# So many times slower than on another number of threads, and a peer is not run like that again.
+# A number of threads that is slower than another by this factor is not measured again.
 HOPELESS = 3
 
 
 @dataclass(frozen=True)
 class Field:
-    """Who takes part, and how."""
+    """The contenders and their settings."""
 
     program: Path
     again: Path
@@ -71,10 +71,10 @@ class Rounds:
         self.seconds: dict[tuple[str, int], float] = {}
 
     def one(self, repetition: int) -> None:
-        """Everyone once: ours first."""
+        """Runs every contender once, isvd-dist first."""
         field, cores = self.field, os.cpu_count() or 1
         for one in field.ours:
-            # A large graph is renumbered first, which the program does; to start takes no time beside it.
+            # The program renumbers a large graph first. The time of starting it is negligible then.
             is_fresh = one.is_fresh or self.is_large
             run = partial(self._run_fresh if is_fresh else self._run_ours, one, repetition)
             self._attempt(one.name, repetition, cores, run)
@@ -128,14 +128,14 @@ class Rounds:
         return self.running[peer.name].run(repetition, threads, out)
 
     def _is_hopeless(self, contender: str, threads: int) -> bool:
-        """Whether it was stopped the last time, or much faster on another number of threads."""
+        """Whether it was stopped before, or was much faster on another number of threads."""
         last = self.seconds.get((contender, threads), 0)
         fastest = min((seconds for (name, _), seconds in self.seconds.items() if name == contender), default=0)
         return last == inf or last > HOPELESS * fastest
 
 
 def judged(judge: Judge, out: Path) -> dict:
-    """The residuals and the figure of what a contender wrote."""
+    """The residuals and the figure of the files of a contender."""
     if (out / "vectors.npy").exists():
         return {"figure": judge.figure_of_vectors(np.load(out / "vectors.npy"))}
     left, values, right = (np.load(out / f"{name}.npy") for name in ("left", "singular_values", "right"))

@@ -1,4 +1,4 @@
-"""scikit-learn's randomized_svd, with its own defaults but our block and number of iterations.
+"""scikit-learn's randomized_svd, with default settings but our block and number of iterations.
 
 The public function takes arrays and sparse matrices only; the one that it calls after its checks needs no more than `@`,
 `.T`, `.shape` and `.dtype`, which SciPy's LinearOperator has. That one is called here.

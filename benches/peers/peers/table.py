@@ -1,4 +1,4 @@
-"""What a person reads."""
+"""Tables of results."""
 
 from statistics import median
 
@@ -8,7 +8,7 @@ MB = 1e6
 
 
 def heading(about: dict) -> str:
-    """When, where and who."""
+    """Date, machine and versions."""
     versions = [f"{name} {number or '(not installed)'}" for name, number in about["versions"].items()]
     lines = [
         f"date: {about['date']}",
@@ -21,7 +21,7 @@ def heading(about: dict) -> str:
 
 
 def of(work: Work, rows: list[dict], ours: list[str]) -> str:
-    """The table of one work. Ratios are to the first of ours."""
+    """The table of one work. Ratios are to the first variant of isvd-dist."""
     figure = work.metric or "figure"
     loads = [row["load"] for row in rows]
     title = f"{work.name}: rank {work.rank}, window {work.matrix.window}, λ {work.matrix.negative}"
@@ -53,7 +53,7 @@ def of(work: Work, rows: list[dict], ours: list[str]) -> str:
 
 
 def fastest(rows: list[dict]) -> list[dict] | str:
-    """The repetitions with the number of threads that is fastest, or why there are none."""
+    """The repetitions with the fastest number of threads, or the reason why there are none."""
     stopped = [row["stopped"] for row in rows if "stopped" in row]
     groups: dict[int, list[dict]] = {}
     for row in rows:
@@ -70,7 +70,7 @@ def worst(row: dict) -> float | None:
 
 
 def shown(values: list[float | None], form: str) -> str:
-    """The median of those that there are."""
+    """The median of the available values."""
     known = [value for value in values if value is not None]
     return form.format(median(known)) if known else "–"
 

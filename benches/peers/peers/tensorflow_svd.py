@@ -1,4 +1,4 @@
-"""The paper's method in TensorFlow, written anew from its text: Algorithm 1, eager, in single precision.
+"""The paper's method in TensorFlow, implemented from its text: Algorithm 1, eager, in single precision.
 
 Products are cached as the paper's are: T^q·G comes from T^(q−1)·G, so that each power takes one sparse product. Bases are
 made orthonormal by Cholesky, which is the paper's way, or by QR, which is what it compares with.

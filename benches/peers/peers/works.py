@@ -9,17 +9,17 @@ ROOT = Path(__file__).resolve().parents[3]
 CONFIGS = {"ddi": "ddi", "ppi": "ppi", "facebook": "facebook", "hepth": "hepth"}
 # R-MAT graphs take the settings of this config.
 RMAT_LIKE = "ppi"
-# From so many edges on, no two contenders are held in memory at once and only the first repetition is judged.
+# From this number of edges on, one contender at a time is in memory, and only the first repetition is evaluated.
 LARGE = 2_000_000
 
 
-# Iterations of the paper's method, for those who follow it.
+# Iterations of the paper's method.
 PAPER_ITERATIONS = {"ddi": 7}
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """What is decomposed: walks of up to `window` steps less `negative` times the non-edges."""
+    """What is decomposed: walks of up to `window` steps minus `negative` times the non-edges."""
 
     window: int
     negative: float
@@ -29,7 +29,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Work:
-    """One item of work. `edges` is the file of a graph that is no dataset."""
+    """One item of work. `edges` is the file of a generated graph."""
 
     name: str
     matrix: Matrix
