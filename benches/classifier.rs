@@ -162,7 +162,7 @@ fn dataset() -> Option<Dataset> {
     };
     dataset.graph.forget_direction();
     if dataset.features.is_none() {
-        println!("the features of ogbn-arxiv are not there: made-up ones take their place");
+        println!("the features of ogbn-arxiv are missing; generated features replace them");
         let labels = dataset.labels.as_ref().expect("labels");
         let feature = |entry: usize| {
             let (node, feature) = (entry / FEATURES, (entry % FEATURES) as u32);

@@ -47,16 +47,16 @@ fn patching() {
     let nodes = list.nodes;
     let mut graph = Graph::from_edges(&list, Import::default()).expect("a graph");
     let start = Instant::now();
-    let mut ledger = EdgeCollection::new(&graph.adjacency, false, CLUSTER.workers).expect("a ledger");
+    let mut collection = EdgeCollection::new(&graph.adjacency, false, CLUSTER.workers).expect("a collection");
     let seconds = start.elapsed().as_secs_f64();
-    println!("{nodes} nodes, {} edges listed; {seconds:.2} s to take them into the ledger", list.edges.len());
-    let (mut told, mut patched, mut both, mut rebuilt) = (vec![], vec![], vec![], vec![]);
+    println!("{nodes} nodes, {} edges listed; {seconds:.2} s to build the edge collection", list.edges.len());
+    let (mut updated, mut patched, mut both, mut rebuilt) = (vec![], vec![], vec![], vec![]);
     for round in 0..ROUNDS as u64 {
         let edge = |number| random::pair(round, stream::SYNTHETIC, number, 0, nodes as u32);
         let batch: Vec<_> = (0..BATCH).map(|number| (edge(number), Some(1.0))).collect();
         let start = Instant::now();
-        let changes = ledger.apply(batch.iter().copied()).expect("a batch");
-        told.push(start.elapsed().as_secs_f64());
+        let changes = collection.apply(batch.iter().copied()).expect("a batch");
+        updated.push(start.elapsed().as_secs_f64());
         let patching = Instant::now();
         graph.patch(nodes, &changes, false).expect("a patch");
         patched.push(patching.elapsed().as_secs_f64());
@@ -71,13 +71,17 @@ fn patching() {
         &format!("a batch of {BATCH} edges"),
         &[
             Times::measured("shards patched", patched),
-            Times::measured("ledger", told),
-            Times::measured("ledger and shards", both),
-            Times::measured("shards built anew", rebuilt),
+            Times::measured("edge collection", updated),
+            Times::measured("edge collection and shards", both),
+            Times::measured("shards built again", rebuilt),
         ],
     );
-    let size = ledger.size();
-    println!("the ledger takes {:.1} bytes an edge ({} edges)", size.bytes as f64 / size.edges as f64, size.edges);
+    let size = collection.size();
+    println!(
+        "the edge collection takes {:.1} bytes per edge ({} edges)",
+        size.bytes as f64 / size.edges as f64,
+        size.edges
+    );
 }
 
 /// Citations in the order of the year of the later paper, in steps of a year and in steps of a

@@ -48,9 +48,7 @@ fn main() {
     rows.iter().for_each(Row::print);
     println!("\n`plan, ms` is how long planning both programs takes, once for all iterations");
     println!("of the classifiers' time, nearly all goes into dense products with X, which no plan saves");
-    println!(
-        "the paper (Figure 2 and the appendix on lazy caching): caching makes its whole SVD up to 4 times as fast"
-    );
+    println!("the paper (Figure 2 and the appendix on lazy caching): caching makes its SVD up to 4 times as fast");
 }
 
 /// A matrix, and the cost of products with it.

@@ -44,6 +44,6 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let scores = score(&design, &fitted.weights, &scoring, cluster)?;
 
     let test = accuracy(&scores, labels, &split.test).ok_or("the demo has test nodes")?;
-    println!("{classes} classes, {} labels to learn from: test accuracy {test:.4}", split.train.len());
-    if test < 0.5 { Err("the classifier knows too little".into()) } else { Ok(()) }
+    println!("{classes} classes, {} training labels: test accuracy {test:.4}", split.train.len());
+    if test < 0.5 { Err("the accuracy is below 0.5".into()) } else { Ok(()) }
 }

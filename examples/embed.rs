@@ -42,7 +42,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     for ((_, other), score) in best.iter().take(3) {
         println!("{} is close to {} ({score:.3})", name(&dataset.ids, node), name(&dataset.ids, *other));
     }
-    if auc < 0.9 { Err("the embedding finds too few edges".into()) } else { Ok(()) }
+    if auc < 0.9 { Err("the ROC-AUC is below 0.9".into()) } else { Ok(()) }
 }
 
 fn name(ids: &isvd_dist::dataset::Ids, node: u32) -> String {

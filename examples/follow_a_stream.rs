@@ -14,10 +14,10 @@ use isvd_dist::svd;
 /// Embeds a graph, applies three batches, and compares the last embedding with a cold start.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let dataset = demo();
-    let arriving = dataset.valid.ok_or("the demo holds edges out")?.edges;
+    let added = dataset.valid.ok_or("the demo holds edges out")?.edges;
     let mut graph = Graph::from_edges(dataset.graph.list()?, Import::default())?;
-    // It knows every edge, so a repeated update changes nothing.
-    let mut ledger = EdgeCollection::new(&graph.adjacency, false, 2)?;
+    // The collection contains every edge, so a repeated update changes nothing.
+    let mut collection = EdgeCollection::new(&graph.adjacency, false, 2)?;
     let mut options = Options {
         walks: Walks::Window(5),
         negative: 0.02,
@@ -26,32 +26,32 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         self_loops: false,
         svd: svd::Options { tolerance: Some(0.02), ..svd::Options::of_rank(16) },
     };
-    let mut embedding = found(&graph, &options)?;
-    println!("at the start: {} columns multiplied", embedding.operator_columns);
+    let mut embedding = embedded(&graph, &options)?;
+    println!("initial graph: {} columns multiplied", embedding.operator_columns);
 
-    let leaving = dataset.graph.list()?.edges.clone();
-    for (number, batch) in arriving.chunks(arriving.len().div_ceil(3)).enumerate() {
-        let come = batch.iter().map(|&edge| (edge, Some(1.0)));
-        let gone = leaving[20 * number..20 * (number + 1)].iter().map(|&edge| (edge, None));
-        let changes = ledger.apply(come.chain(gone))?;
+    let existing = dataset.graph.list()?.edges.clone();
+    for (number, batch) in added.chunks(added.len().div_ceil(3)).enumerate() {
+        let additions = batch.iter().map(|&edge| (edge, Some(1.0)));
+        let removals = existing[20 * number..20 * (number + 1)].iter().map(|&edge| (edge, None));
+        let changes = collection.apply(additions.chain(removals))?;
         graph.patch(graph.nodes(), &changes, false)?;
         options.svd.start = embedding.start();
-        embedding = found(&graph, &options)?;
+        embedding = embedded(&graph, &options)?;
         let (changed, columns) = (changes.edges.len(), embedding.operator_columns);
         println!("batch {}: {changed} edges changed, {columns} columns multiplied", number + 1);
     }
 
     options.svd.start = Default::default();
-    let anew = found(&graph, &options)?;
-    let pairs = embedding.singular_values.iter().zip(&anew.singular_values);
-    let off = pairs.map(|(followed, anew)| (followed / anew - 1.0).abs()).fold(0.0, f32::max);
+    let cold = embedded(&graph, &options)?;
+    let pairs = embedding.singular_values.iter().zip(&cold.singular_values);
+    let difference = pairs.map(|(followed, cold)| (followed / cold - 1.0).abs()).fold(0.0, f32::max);
     println!(
-        "from scratch: {} columns multiplied; no singular value differs by more than {off:.1e}",
-        anew.operator_columns
+        "cold start: {} columns multiplied; singular values differ by at most {difference:.1e}",
+        cold.operator_columns
     );
-    if off < 0.02 { Ok(()) } else { Err("the stream was lost".into()) }
+    if difference < 0.02 { Ok(()) } else { Err("the followed embedding differs from a cold start".into()) }
 }
 
-fn found(graph: &Graph, options: &Options) -> Result<Embedding, Box<dyn Error>> {
+fn embedded(graph: &Graph, options: &Options) -> Result<Embedding, Box<dyn Error>> {
     Ok(embed(graph, options, Cluster::threads(2), Monitor::default())?)
 }

@@ -88,7 +88,7 @@ fn files_are_downloaded_completely_and_once() {
         folder.path(),
         &["fetch", "citeseer", "--quiet", "--data=data", "--from", &server.address()],
     ));
-    assert_eq!(server.log(), [format!("{ALLX} 200")], "only what is missing is fetched");
+    assert_eq!(server.log(), [format!("{ALLX} 200")], "only missing files are fetched");
     assert_citeseer(folder.path(), &server.site());
 }
 
@@ -124,7 +124,7 @@ fn an_interrupted_download_resumes() {
 
     let output = fetch(folder.path(), &server, "citeseer");
     assert_refused(&output, 3, &["the server stopped after 200000 bytes of 300000"]);
-    assert_eq!(server.log(), [format!("{ALLX} from 100000 206")], "what is here is not fetched again");
+    assert_eq!(server.log(), [format!("{ALLX} from 100000 206")], "existing bytes are not fetched again");
 
     server.site().hang_up.clear();
     assert_done(&fetch(folder.path(), &server, "citeseer"));

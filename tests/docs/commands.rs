@@ -37,7 +37,7 @@ const COMMUNITIES: usize = 5;
 const FEATURES: usize = 120;
 
 /// The treatment of a block.
-enum Verdict {
+enum Treatment {
     Run,
     Stop,
     Skip(String),
@@ -45,13 +45,13 @@ enum Verdict {
     Lacks(Need, String),
 }
 
-fn verdict(block: &Block) -> Verdict {
-    let Some(mark) = block.mark.as_deref() else { return Verdict::Run };
+fn treatment(block: &Block) -> Treatment {
+    let Some(mark) = block.mark.as_deref() else { return Treatment::Run };
     if mark == "runs until stopped" {
-        return Verdict::Stop;
+        return Treatment::Stop;
     }
     if let Some(reason) = mark.strip_prefix("not run: ") {
-        return Verdict::Skip(reason.to_owned());
+        return Treatment::Skip(reason.to_owned());
     }
     let (need, name, is_met) = if let Some(name) = mark.strip_prefix("needs: dataset ") {
         let is_named = |entry: &&isvd_dist::dataset::catalog::Entry| {
@@ -65,7 +65,7 @@ fn verdict(block: &Block) -> Verdict {
     } else {
         panic!("line {}: what does `{mark}` mean?", block.line)
     };
-    if is_met { Verdict::Run } else { Verdict::Lacks(need, name.to_owned()) }
+    if is_met { Treatment::Run } else { Treatment::Lacks(need, name.to_owned()) }
 }
 
 /// Generates the files that a block names.
@@ -178,14 +178,14 @@ fn run_page(page: &Page) -> (usize, Vec<String>) {
     let (mut count, mut skipped) = (0, Vec::new());
     for block in page.blocks().iter().filter(|block| block.language == "sh") {
         let place = format!("{}:{}", page.path.display(), block.line);
-        let until_stopped = match verdict(block) {
-            Verdict::Run => false,
-            Verdict::Stop => true,
-            Verdict::Skip(reason) => {
+        let until_stopped = match treatment(block) {
+            Treatment::Run => false,
+            Treatment::Stop => true,
+            Treatment::Skip(reason) => {
                 skipped.push(format!("{place}: {reason}"));
                 continue;
             }
-            Verdict::Lacks(need, name) => {
+            Treatment::Lacks(need, name) => {
                 skipped.push(format!("{place}: needs {name}"));
                 found_or_skip(need, Err::<(), _>(name));
                 continue;
@@ -216,10 +216,10 @@ fn every_command_of_every_page_works() {
 #[test]
 fn marks_of_blocks_are_understood() {
     let block = |mark: &str| Block { language: "sh".into(), text: String::new(), line: 1, mark: Some(mark.into()) };
-    assert!(matches!(verdict(&block("not run: needs Slurm")), Verdict::Skip(reason) if reason == "needs Slurm"));
-    assert!(matches!(verdict(&block("runs until stopped")), Verdict::Stop));
-    assert!(matches!(verdict(&block("needs: program bash")), Verdict::Run));
-    assert!(matches!(verdict(&block("needs: program no-such-thing")), Verdict::Lacks(Need::Programs, _)));
+    assert!(matches!(treatment(&block("not run: needs Slurm")), Treatment::Skip(reason) if reason == "needs Slurm"));
+    assert!(matches!(treatment(&block("runs until stopped")), Treatment::Stop));
+    assert!(matches!(treatment(&block("needs: program bash")), Treatment::Run));
+    assert!(matches!(treatment(&block("needs: program no-such-thing")), Treatment::Lacks(Need::Programs, _)));
 }
 
 /// A failing command is detected, and an endless one is stopped.

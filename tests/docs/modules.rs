@@ -36,7 +36,7 @@ const KNOWS_DATAFLOW: &str = "engine";
 
 /// Files outside of `crates/kernel` that have `unsafe` code, and why.
 const UNSAFE: [(&str, &str); 2] = [
-    ("fuzz/memory.rs", "to count what is allocated takes a `GlobalAlloc`, an unsafe trait"),
+    ("fuzz/memory.rs", "counting allocations takes a `GlobalAlloc`, an unsafe trait"),
     ("support/need.rs", "to print a line when a test program ends takes `atexit`, a function of C"),
 ];
 

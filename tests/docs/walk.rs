@@ -38,7 +38,7 @@ fn from_nothing_to_the_nearest_neighbours_in_ones_own_edge_list() {
         .flat_map(|block| block.text.lines().map(str::to_owned).collect::<Vec<_>>())
         .collect();
     assert!(commands.len() <= MOST_COMMANDS, "{commands:?}");
-    assert!(commands[0].starts_with("cargo install"), "the program is built from what is here: {commands:?}");
+    assert!(commands[0].starts_with("cargo install"), "the program is built from this source: {commands:?}");
 
     let folder = folder();
     fs::write(folder.path().join("edges.txt"), edges()).unwrap();

@@ -75,19 +75,19 @@ fn check(matrix: &Matrix, svd: &Svd) {
 #[test]
 fn shorter_walks_find_the_triplets_of_longer_ones() {
     let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
-    let (matrix, near) = embedding::matrix_and_surrogate(&graph, &options).unwrap();
-    let near = near.expect("shorter walks that are near enough");
-    let helped = found(&matrix, Some(&near), &options.svd);
-    check(&matrix, &helped);
-    let alone = found(&matrix, None, &options.svd);
-    assert!(helped != alone, "it was used");
-    assert!(helped.operator_columns <= alone.operator_columns + 32, "and took about as many columns");
-    for (helped, alone) in helped.singular_values.iter().zip(&alone.singular_values) {
-        assert!((helped - alone).abs() < 5e-3 * alone, "{helped}, {alone}");
+    let (matrix, surrogate) = embedding::matrix_and_surrogate(&graph, &options).unwrap();
+    let surrogate = surrogate.expect("a surrogate of shorter walks");
+    let with_surrogate = found(&matrix, Some(&surrogate), &options.svd);
+    check(&matrix, &with_surrogate);
+    let without = found(&matrix, None, &options.svd);
+    assert!(with_surrogate != without, "the surrogate was used");
+    assert!(with_surrogate.operator_columns <= without.operator_columns + 32, "about as many columns");
+    for (with_surrogate, without) in with_surrogate.singular_values.iter().zip(&without.singular_values) {
+        assert!((with_surrogate - without).abs() < 5e-3 * without, "{with_surrogate}, {without}");
     }
     let prepared = Prepared::new(&matrix, &options.svd, Cluster::threads(1)).unwrap();
     let products = |prepared: &Prepared| prepared.growing()[0].sparse_products();
-    assert_eq!((products(&prepared), products(&prepared.with_surrogate(Some(&near)))), (10, 8));
+    assert_eq!((products(&prepared), products(&prepared.with_surrogate(Some(&surrogate)))), (10, 8));
 }
 
 /// The difference of the unit vectors of two isolated nodes, scaled to this length.
@@ -105,16 +105,16 @@ fn a_surrogate_with_an_error_on_one_side_is_detected() {
     let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
     let matrix = embedding::matrix(&graph, &options).unwrap();
     let nodes = graph.nodes();
-    let alone = found(&matrix, None, &options.svd);
+    let without = found(&matrix, None, &options.svd);
     // w is the difference of two isolated nodes, so M·w = 0. With N = M + σ/10·u·wᵀ the right
     // vector v changes by w/10. The residual of M·v is a hundredth of σ, and that of Mᵀ·u a tenth.
-    let w = Dense::new(1, nodes, between_isolated(&graph, 0.1 * alone.singular_values[15])).unwrap();
-    let u = Dense::new(nodes, 1, (0..nodes).map(|row| alone.left.row(row)[15]).collect()).unwrap();
+    let w = Dense::new(1, nodes, between_isolated(&graph, 0.1 * without.singular_values[15])).unwrap();
+    let u = Dense::new(nodes, 1, (0..nodes).map(|row| without.left.row(row)[15]).collect()).unwrap();
     let added = Matrix::dense("u", u).unwrap().try_multiply(&Matrix::dense("w", w).unwrap()).unwrap();
-    let near = Surrogate { matrix: matrix.try_add(&added).unwrap(), error: 1e-3 };
-    let misled = found(&matrix, Some(&near), &options.svd);
-    check(&matrix, &misled);
-    assert!(misled.operator_columns > alone.operator_columns + 64, "the bases were made again");
+    let surrogate = Surrogate { matrix: matrix.try_add(&added).unwrap(), error: 1e-3 };
+    let result = found(&matrix, Some(&surrogate), &options.svd);
+    check(&matrix, &result);
+    assert!(result.operator_columns > without.operator_columns + 64, "the bases were built again with M");
 }
 
 /// Catches a run that trusts estimated residuals.
@@ -123,27 +123,27 @@ fn an_inaccurate_surrogate_is_detected() {
     let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
     let matrix = embedding::matrix(&graph, &options).unwrap();
     let other = embedding::matrix(&graph, &embedding::Options { walks: Walks::Window(2), ..options.clone() }).unwrap();
-    let misled = found(&matrix, Some(&Surrogate { matrix: other, error: 1e-3 }), &options.svd);
-    check(&matrix, &misled);
-    let alone = found(&matrix, None, &options.svd);
-    assert!((&misled.left, &misled.singular_values) == (&alone.left, &alone.singular_values));
-    assert!(misled.operator_columns > alone.operator_columns, "what was in vain is counted");
+    let result = found(&matrix, Some(&Surrogate { matrix: other, error: 1e-3 }), &options.svd);
+    check(&matrix, &result);
+    let without = found(&matrix, None, &options.svd);
+    assert!((&result.left, &result.singular_values) == (&without.left, &without.singular_values));
+    assert!(result.operator_columns > without.operator_columns, "the columns of the first attempt are counted");
 }
 
 /// Catches a warm start whose residuals are those of the surrogate.
 #[test]
 fn a_warm_start_is_certified_with_the_matrix_itself() {
     let (graph, mut options) = (graph(), options(10, Some(TOLERANCE)));
-    let (matrix, near) = embedding::matrix_and_surrogate(&graph, &options).unwrap();
-    let near = near.expect("shorter walks that are close enough");
-    let cold = found(&matrix, Some(&near), &options.svd);
+    let (matrix, surrogate) = embedding::matrix_and_surrogate(&graph, &options).unwrap();
+    let surrogate = surrogate.expect("a surrogate of shorter walks");
+    let cold = found(&matrix, Some(&surrogate), &options.svd);
     // The graph without its last edges.
     let mut all = list();
     all.edges.truncate(all.edges.len() * 99 / 100);
     let before = Graph::from_edges(&all, Import { duplicates: Duplicates::Once, ..Import::default() }).unwrap();
     let start = found(&embedding::matrix(&before, &options).unwrap(), None, &options.svd);
     options.svd.start = Some(Arc::new(start.right));
-    let warm = found(&matrix, Some(&near), &options.svd);
+    let warm = found(&matrix, Some(&surrogate), &options.svd);
     check(&matrix, &warm);
     assert!(warm.operator_columns < cold.operator_columns, "{} of {}", warm.operator_columns, cold.operator_columns);
     for (warm, cold) in warm.singular_values.iter().zip(&cold.singular_values) {
@@ -155,9 +155,9 @@ fn a_warm_start_is_certified_with_the_matrix_itself() {
 fn a_surrogate_that_does_not_help_is_not_used() {
     let graph = graph();
     let with = |options: &embedding::Options| embedding::matrix_and_surrogate(&graph, options).unwrap().1;
-    assert!(with(&options(10, None)).is_none(), "nothing says how near");
-    assert!(with(&options(10, Some(1e-6))).is_none(), "nothing shorter is so near");
-    assert!(with(&options(2, Some(TOLERANCE))).is_none(), "nothing is saved");
+    assert!(with(&options(10, None)).is_none(), "no tolerance");
+    assert!(with(&options(10, Some(1e-6))).is_none(), "no shorter walk is accurate enough");
+    assert!(with(&options(2, Some(TOLERANCE))).is_none(), "no step is saved");
     let directed = EdgeList { directed: true, ..list() };
     let directed = Graph::from_edges(&directed, Import::default()).unwrap();
     let of_directed = embedding::matrix_and_surrogate(&directed, &options(10, Some(TOLERANCE))).unwrap().1;
@@ -175,15 +175,15 @@ fn a_surrogate_that_does_not_help_is_not_used() {
     assert!(of_weighted.is_none(), "eigenvalues may be more than one");
 
     let options = options(10, Some(TOLERANCE));
-    let (matrix, near) = (embedding::matrix(&graph, &options).unwrap(), with(&options).unwrap());
+    let (matrix, surrogate) = (embedding::matrix(&graph, &options).unwrap(), with(&options).unwrap());
     let grown = |change: fn(&mut svd::Options)| {
         let mut options = options.svd.clone();
         change(&mut options);
-        Prepared::new(&matrix, &options, Cluster::threads(1)).unwrap().with_surrogate(Some(&near)).has_surrogate()
+        Prepared::new(&matrix, &options, Cluster::threads(1)).unwrap().with_surrogate(Some(&surrogate)).has_surrogate()
     };
     assert!(grown(|_| ()));
     assert!(!grown(|options| options.tolerance = None));
-    assert!(!grown(|options| options.tolerance = Some(1e-3)), "farther off than the tolerance");
+    assert!(!grown(|options| options.tolerance = Some(1e-3)), "the error exceeds the tolerance");
     assert!(!grown(|options| options.method = Method::Subspace));
     assert!(!grown(|options| options.keep = Keep::Energy(0.5)));
 }

@@ -49,7 +49,7 @@ fn a_time_line_has_every_step_of_every_worker() {
                 for (worker, figures) in figures.iter().enumerate() {
                     let [computing, waiting] = ["computing", "waiting"].map(|name| figures[name].as_f64().unwrap());
                     assert!(computing > 0.0 && computing + waiting <= total, "{figures} of {total} seconds");
-                    assert_eq!(figures["waiting_for"][worker.to_string()], Value::Null, "nobody waits for himself");
+                    assert_eq!(figures["waiting_for"][worker.to_string()], Value::Null, "no worker waits for itself");
                 }
             }
         }

@@ -235,7 +235,7 @@ fn an_interrupt_ends_the_step_and_leaves_a_checkpoint() {
         let (status, said) = run.end();
         assert_eq!(status.code(), Some(130), "{said}");
         assert_eq!(said, "interrupted: to go on from the checkpoint, give the same command and --resume\n");
-        assert_eq!(names(&own.path().join("out")), ["checkpoint"], "no result that looks whole");
+        assert_eq!(names(&own.path().join("out")), ["checkpoint"], "no result");
         let said = Run::start(own.path(), 4 - workers, &[LONG, &["--resume"]].concat()).end_well();
         assert!(said.starts_with("note: resumed from out/checkpoint/") && said.lines().count() == 1, "{said}");
         assert_same_results(expected, &results_of(own.path()), &format!("{workers} workers, {signal}"));
@@ -353,7 +353,7 @@ fn a_checkpoint_of_another_run_is_refused_by_name() {
     }
     let said =
         Run::start(own.path(), 1, &[LONG, &["--resume", "--set=evaluate.metrics=[\"auc\"]"]].concat()).end_well();
-    assert!(said.contains("resumed"), "what is measured may change: {said}");
+    assert!(said.contains("resumed"), "metrics may change: {said}");
     let found = results_of(own.path());
     assert!(expected.iter().all(|(name, content)| name == "metrics.json" || found[name] == *content));
 }

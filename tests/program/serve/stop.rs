@@ -28,7 +28,7 @@ fn pending_queries_are_answered_before_the_end() {
         server.signal(signal);
         let start = Instant::now();
         while TcpStream::connect(server.address).is_ok() {
-            assert!(start.elapsed() < Duration::from_secs(30), "nobody new is let in");
+            assert!(start.elapsed() < Duration::from_secs(30), "no new connection is accepted");
             thread::sleep(Duration::from_millis(10));
         }
         client.write_all(&body.as_bytes()[5..]).unwrap();
