@@ -92,9 +92,9 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "pointers", hide = true)]
     pub transport: Transport,
 
-    /// Who else computes
+    /// The other processes
     #[command(flatten)]
-    pub company: ClusterArguments,
+    pub peers: ClusterArguments,
 }
 
 impl Arguments {

@@ -51,7 +51,7 @@ impl Request {
     pub(super) fn checkpoints(&self, interrupt: &Interrupt) -> experiment::Checkpoints {
         experiment::Checkpoints {
             folder: self.checkpoint_folder(),
-            rhythm: CheckpointPolicy { every: self.checkpoint.0, resume: self.resume },
+            policy: CheckpointPolicy { every: self.checkpoint.0, resume: self.resume },
             interrupt: interrupt.clone(),
         }
     }

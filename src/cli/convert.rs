@@ -13,7 +13,7 @@ use crate::dataset::check_nodes;
 use crate::dataset::store::{Making, Numbering, Writer};
 use crate::experiment::{RunError, graph_of, load, may_renumber, renumber};
 use crate::graph::{Import, SelfLoops};
-use crate::report::progress::{Bar, Teller, Voice};
+use crate::report::progress::{Bar, ProgressObserver, ProgressSink};
 use crate::report::table::converted;
 
 /// Write the dataset of an experiment, and the matrix of its edges, as a folder that opens at once.
@@ -49,9 +49,9 @@ impl Convert {
             // What cannot be removed does no harm.
             let _ = std::fs::remove_dir_all(&partial);
         });
-        let (voice, data) = (Voice::for_stderr(self.quiet), data_folder(self.what.data.clone())?);
-        let teller = Teller::shared(voice);
-        let mut dataset = load(&experiment.dataset, data.as_deref(), experiment.seed, &teller)?;
+        let (sink, data) = (ProgressSink::for_stderr(self.quiet), data_folder(self.what.data.clone())?);
+        let observer = ProgressObserver::shared(sink);
+        let mut dataset = load(&experiment.dataset, data.as_deref(), experiment.seed, &observer)?;
         let mut import = experiment.import;
         if experiment.nodes.is_some() {
             check_nodes(&dataset)
@@ -64,7 +64,7 @@ impl Convert {
             dataset.graph.forget_direction();
         }
         let order = renumber(&experiment, &mut dataset)?;
-        let graph = graph_of(&dataset.graph, import, &dataset.name, &teller)?;
+        let graph = graph_of(&dataset.graph, import, &dataset.name, &observer)?;
         let making = Making {
             import,
             usual_import: usual_import(&experiment.dataset, false),
@@ -75,7 +75,7 @@ impl Convert {
                 None => Numbering::Given,
             },
         };
-        let bar = Bar::new("write", voice);
+        let bar = Bar::new("write", sink);
         writer.finish_with(&graph, making, order.as_ref())?;
         bar.done("");
         print_text(converted(&dataset, graph.report.edges, start.elapsed(), &self.out))

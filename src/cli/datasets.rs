@@ -12,7 +12,7 @@ use super::{Error, signals};
 use crate::dataset::catalog::{self, CatalogError, ENTRIES, Entry};
 use crate::dataset::fetch::{self, Mirror, Options};
 use crate::report::catalog::{Details, Listing, Receipt};
-use crate::report::progress::{Bar, Voice};
+use crate::report::progress::{Bar, ProgressSink};
 
 /// The datasets of the catalog
 #[derive(Debug, Clone, Args)]
@@ -126,7 +126,7 @@ fn fetch(options: &Fetch) -> Result<(), Error> {
     let settings = Options { from: options.from.clone(), ..Options::default() };
     for entry in entries {
         let data = options.data.clone().unwrap_or_else(|| home(entry));
-        let downloads = Downloads::new(Voice::for_stderr(options.quiet));
+        let downloads = Downloads::new(ProgressSink::for_stderr(options.quiet));
         let fetched = fetch::fetch(entry, &data, &settings, &|file, done, total| downloads.show(file, done, total))
             .map_err(|source| Error::Fetch { dataset: entry.name, source: source.into() })?;
         downloads.end();
@@ -139,19 +139,19 @@ fn fetch(options: &Fetch) -> Result<(), Error> {
 
 /// Files on their way, one after the other, each with a bar.
 struct Downloads {
-    voice: Voice,
+    sink: ProgressSink,
     under_way: RefCell<Option<(String, Bar)>>,
 }
 
 impl Downloads {
-    fn new(voice: Voice) -> Self {
-        Self { voice, under_way: RefCell::default() }
+    fn new(sink: ProgressSink) -> Self {
+        Self { sink, under_way: RefCell::default() }
     }
 
     fn show(&self, file: &str, done: u64, total: Option<u64>) {
         if self.under_way.borrow().as_ref().is_none_or(|(name, _)| name != file) {
             self.end();
-            *self.under_way.borrow_mut() = Some((file.to_owned(), Bar::of_bytes(format!("fetch {file}"), self.voice)));
+            *self.under_way.borrow_mut() = Some((file.to_owned(), Bar::of_bytes(format!("fetch {file}"), self.sink)));
         }
         if let Some((_, bar)) = &*self.under_way.borrow() {
             bar.show(done, total);

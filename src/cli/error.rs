@@ -25,7 +25,7 @@ use crate::model::rank::RankError;
 use crate::report::export::ExportError;
 use crate::report::output::OutputError;
 pub(super) use crate::report::progress::note;
-use crate::report::progress::{has_colours, take_down};
+use crate::report::progress::{clear_bar, has_colours};
 use crate::report::saved::{SavedError, UnknownNode};
 use crate::serve::ServeError;
 use crate::svd::SvdError;
@@ -358,7 +358,7 @@ pub(super) fn in_one_line(error: &Error) -> String {
 
 /// Tells a person what went wrong between processes.
 pub(super) fn print_line(error: &MeshError) {
-    take_down();
+    clear_bar();
     note(&format!("{}{error}", kind()));
 }
 
@@ -372,7 +372,7 @@ pub fn print(error: &Error) {
     if matches!(error, Error::Interrupted { is_told: true, .. }) {
         return;
     }
-    take_down();
+    clear_bar();
     let mut stderr = io::stderr().lock();
     let kind = if matches!(error, Error::Interrupted { .. }) { "" } else { kind() };
     for (level, message) in messages(error).enumerate() {

@@ -23,7 +23,7 @@ use crate::model::classifier::{ClassifierError, probabilities};
 use crate::model::features::of_dataset;
 use crate::model::propagation::Propagation;
 use crate::report::output::{Folder, IDS, ResultFile};
-use crate::report::progress::{Teller, Voice};
+use crate::report::progress::{ProgressObserver, ProgressSink};
 use crate::report::saved::{PREDICTIONS, prediction_files};
 use crate::report::table::predictions;
 
@@ -77,8 +77,8 @@ struct Loaded {
 }
 
 impl Predict {
-    fn teller(&self) -> Arc<dyn Observer> {
-        Teller::shared(Voice::for_stderr(self.quiet))
+    fn observer(&self) -> Arc<dyn Observer> {
+        ProgressObserver::shared(ProgressSink::for_stderr(self.quiet))
     }
 
     /// Loads, scores, writes and prints.
@@ -93,8 +93,12 @@ impl Predict {
             Some(graph) => self.new_graph(&model, graph)?,
         };
         dataset.graph.forget_direction();
-        let graph =
-            graph_of(&dataset.graph, Import { self_loops: SelfLoops::Drop, ..import }, &dataset.name, &self.teller())?;
+        let graph = graph_of(
+            &dataset.graph,
+            Import { self_loops: SelfLoops::Drop, ..import },
+            &dataset.name,
+            &self.observer(),
+        )?;
         let failed = |source| RunError::Features { dataset: dataset.name.clone(), source: Box::new(source) };
         let cluster = Cluster::threads(self.workers.unwrap_or_else(cores));
         let features = of_dataset(&dataset).map_err(failed)?;
@@ -117,7 +121,7 @@ impl Predict {
         let config = &model.recipe.config;
         let experiment = trained_by(model)?;
         let data = data_folder(self.data.clone())?;
-        let mut dataset = load(&experiment.dataset, data.as_deref(), config.data_seed, &self.teller())?;
+        let mut dataset = load(&experiment.dataset, data.as_deref(), config.data_seed, &self.observer())?;
         if dataset.graph.nodes() != model.recipe.nodes {
             return Err(Error::OtherGraph { found: dataset.graph.nodes(), expected: model.recipe.nodes });
         }
@@ -146,7 +150,7 @@ impl Predict {
             holdout: Holdout::default(),
             nodes: Some(files),
         });
-        let mut dataset = load(&source, None, model.recipe.config.data_seed, &self.teller())?;
+        let mut dataset = load(&source, None, model.recipe.config.data_seed, &self.observer())?;
         let known = rename_classes(&mut dataset, &model.recipe.classes)?;
         Ok(Loaded { dataset, import: experiment.import, known })
     }

@@ -9,25 +9,25 @@ use super::cluster::check_shared;
 use super::{Arguments, Error, memory};
 use crate::config::Experiment;
 use crate::engine::{Cluster, mesh};
-use crate::report::progress::Voice;
+use crate::report::progress::ProgressSink;
 
-/// A run that makes sense: what [`Arguments`] ask for, read and checked.
+/// A run as [`Arguments`] ask for it, read and checked.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// What to compute.
     pub experiment: Experiment,
     /// Who computes it.
     pub cluster: Cluster,
-    /// The processes that compute it together, if there are several.
-    pub company: Option<mesh::Settings>,
+    /// The addresses and settings of all processes, if there are several.
+    pub peers: Option<mesh::Settings>,
     /// Where datasets are.
     pub data: Option<PathBuf>,
     /// Where results go.
     pub out: PathBuf,
     /// What is printed on stdout.
     pub format: Format,
-    /// How progress is told.
-    pub voice: Voice,
+    /// How progress is shown.
+    pub progress: ProgressSink,
     /// How often there is a checkpoint.
     pub checkpoint: Checkpoints,
     /// Whether to go on from one.
@@ -60,7 +60,7 @@ impl Request {
             json,
             quiet,
             transport,
-            company,
+            peers,
             checkpoint,
             resume,
             log,
@@ -69,20 +69,20 @@ impl Request {
             ..
         } = arguments;
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
-        let company = company.settings()?;
-        check_shared(&experiment.dataset, company.as_ref().map_or(1, |company| company.addresses.len()))?;
+        let peers = peers.settings()?;
+        check_shared(&experiment.dataset, peers.as_ref().map_or(1, |peers| peers.addresses.len()))?;
         let log = LevelFilter::from(log);
         Ok(Self {
             cluster: Cluster { workers: workers.count(), transport, memory: memory.or_else(memory::share), mesh: None },
             data,
             out: out.unwrap_or_else(|| Path::new("out").join(&experiment.name)),
             format: if json { Format::Json } else { Format::Table },
-            // Of several processes the first alone speaks, and a log tells the same as lines would.
-            voice: match Voice::for_stderr(quiet || company.as_ref().is_some_and(|company| company.process > 0)) {
-                Voice::Lines if log >= LevelFilter::INFO => Voice::Silent,
-                voice => voice,
+            // Of several processes the first alone shows progress. A log has the same lines.
+            progress: match ProgressSink::for_stderr(quiet || peers.as_ref().is_some_and(|peers| peers.process > 0)) {
+                ProgressSink::Lines if log >= LevelFilter::INFO => ProgressSink::Hidden,
+                sink => sink,
             },
-            company,
+            peers,
             checkpoint,
             resume,
             log,

@@ -2,7 +2,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::cluster::in_company;
+use super::cluster::with_peers;
 use super::error::note;
 use super::hint::worded_notice;
 use super::{Error, Format, Request, report, signals};
@@ -10,21 +10,21 @@ use crate::engine::checkpoint::Interrupt;
 use crate::experiment::metrics::{Metrics, Stage};
 use crate::experiment::{Event, Found, Observer, Settings};
 use crate::report::output::{Folder, ResultFile, Results};
-use crate::report::progress::{Teller, Voice};
+use crate::report::progress::{ProgressObserver, ProgressSink};
 use crate::report::saved::prediction_files;
 use crate::report::table::Table;
 use crate::report::trace::{Timeline, listen};
 
 /// Loads, computes, evaluates, writes and prints; of several processes the first alone does the last two.
 pub fn run(request: &Request) -> Result<(), Error> {
-    let process = request.company.as_ref().map_or(0, |company| company.process);
+    let process = request.peers.as_ref().map_or(0, |peers| peers.process);
     let make = |path: &PathBuf| {
         Timeline::create(path, process).map_err(|source| Error::Timeline { path: path.clone(), source })
     };
     let timeline = request.timeline.as_ref().map(make).transpose()?;
     listen(request.log, timeline.as_ref());
-    let interrupt = signals::watch(request);
-    in_company(request, |request| match carry_out(request, &interrupt) {
+    let interrupt = signals::install(request);
+    with_peers(request, |request| match carry_out(request, &interrupt) {
         // Whatever failed did so because the run was asked to end.
         Err(_) if interrupt.is_met() => Err(request.interrupted()),
         other => other,
@@ -38,7 +38,7 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
     let outcome = request.experiment.run_with(&Settings {
         cluster: request.cluster,
         data: request.data.clone(),
-        observer: observer(request.voice),
+        observer: observer(request.progress),
         checkpoints: Some(request.checkpoints(interrupt)),
         details: request.report,
     })?;
@@ -54,14 +54,14 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
         files.extend(report::files(&outcome));
     }
     let results = Results { metrics: &outcome.metrics, ids: outcome.ids(), files };
-    folder.write(results, &|needed| outcome.make_room(needed))?;
+    folder.write(results, &|needed| outcome.free_disk_space(needed))?;
     outcome.remove_checkpoints();
     show(&outcome.metrics, request.format, &folder)
 }
 
 /// Shows the events of a run. A notice of a checkpoint names the option that belongs to it.
-fn observer(voice: Voice) -> Arc<dyn Observer> {
-    let progress = Teller::shared(voice);
+fn observer(sink: ProgressSink) -> Arc<dyn Observer> {
+    let progress = ProgressObserver::shared(sink);
     Arc::new(move |event: Event<'_>| match event {
         Event::Checkpoint(notice) => note(&format!("note: {}", worded_notice(&notice))),
         event => progress.observe(event),

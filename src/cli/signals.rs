@@ -1,7 +1,8 @@
-//! Ctrl-C, and what a scheduler sends before it ends a process.
+//! SIGINT (Ctrl-C) and SIGTERM, which a scheduler sends before it ends a process.
 //!
-//! Of several processes any may be asked. In the middle of something that can be kept all hear of it at the next step, and
-//! end alike; elsewhere whoever is asked tells the others and ends on the spot, and so do they.
+//! Any of several processes may get the signal. While work is done whose state can be kept, all
+//! processes learn of it at the next step, keep a checkpoint and end alike. At other times the
+//! process that got the signal tells the others, and all end at once.
 
 use std::sync::OnceLock;
 
@@ -10,23 +11,23 @@ use super::{Request, cluster};
 use crate::engine::checkpoint::Interrupt;
 use crate::engine::mesh::{Mesh, MeshError};
 use crate::report::output::remove_lock_files;
-use crate::report::progress::close;
+use crate::report::progress::clear_bar_for_good;
 
-/// What the other processes are told.
+/// The reason that the other processes get.
 const REASON: &str = "interrupted";
 
-/// Signals are for the process as a whole, and come at any moment. This is what they need.
+/// The run of this process. A handler of signals has no other way to reach it.
 static RUN: OnceLock<Run> = OnceLock::new();
 
 struct Run {
     request: Request,
-    /// The other processes, once they are met.
+    /// The connections to the other processes, once there are any.
     mesh: OnceLock<&'static Mesh>,
 }
 
-/// Waits for signals from now on. The first asks the run to end, and ends it on the spot if it is not in the middle of
-/// something that can be kept; the second ends it on the spot.
-pub(super) fn watch(request: &Request) -> Interrupt {
+/// Handles signals from now on. The first asks the run to end after its next checkpoint, or ends the
+/// process at once where nothing could be kept. The second ends the process at once.
+pub(super) fn install(request: &Request) -> Interrupt {
     let interrupt = Interrupt::default();
     RUN.get_or_init(|| Run { request: request.clone(), mesh: OnceLock::new() });
     #[cfg(unix)]
@@ -34,26 +35,26 @@ pub(super) fn watch(request: &Request) -> Interrupt {
     interrupt
 }
 
-/// The processes to be told when this one is ended on the spot.
-pub(super) fn tell_to(mesh: &'static Mesh) {
+/// Sets the connections over which the other processes learn that this one ends at once.
+pub(super) fn notify_at_exit(mesh: &'static Mesh) {
     if let Some(run) = RUN.get() {
         let _ = run.mesh.set(mesh);
     }
 }
 
-/// Whether an error comes of a signal to another process.
+/// Whether an error of this process is the effect of a signal to another one.
 pub(super) fn is_cause_of(error: &MeshError) -> bool {
     matches!(error, MeshError::Blamed { reason, .. } if reason == REASON)
 }
 
-/// Has a command that keeps nothing end on the spot when it is asked to, once it has cleaned up.
+/// Ends a command that keeps nothing at the first signal, after `clean_up`.
 pub(super) fn end_at_once(words: &'static str, clean_up: impl Fn() + Send + 'static) {
     #[cfg(unix)]
     {
         use signal_hook::consts::{SIGINT, SIGTERM};
         use signal_hook::iterator::Signals;
 
-        // Without it signals end the command as they always did.
+        // Without a handler, signals end the process by default.
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
         let wait = move || {
             if signals.forever().next().is_some() {
@@ -68,7 +69,7 @@ pub(super) fn end_at_once(words: &'static str, clean_up: impl Fn() + Send + 'sta
     let _ = (words, clean_up);
 }
 
-/// Ends this process because it, or another one, was asked to end.
+/// Ends this process because of a signal to it or to another process.
 pub(super) fn end() -> ! {
     if let Some(run) = RUN.get() {
         error::print(&run.request.interrupted());
@@ -76,9 +77,9 @@ pub(super) fn end() -> ! {
     exit()
 }
 
-/// Nothing is left on the screen, and no lock file in the folder.
+/// Ends the process without a progress bar on the screen and without lock files.
 fn exit() -> ! {
-    close();
+    clear_bar_for_good();
     remove_lock_files();
     std::process::exit(Error::INTERRUPTED.into())
 }
@@ -87,7 +88,7 @@ impl Request {
     /// Says that the run was asked to end.
     pub(super) fn interrupted(&self) -> Error {
         // Of several processes the first tells the person, of launched ones the launcher.
-        let is_first = self.company.as_ref().is_none_or(|company| company.process == 0);
+        let is_first = self.peers.as_ref().is_none_or(|peers| peers.process == 0);
         Error::Interrupted { is_kept: self.has_checkpoint(), is_told: !is_first || cluster::is_launched() }
     }
 }
@@ -97,7 +98,7 @@ fn wait_for_signals(interrupt: Interrupt) {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    // Without it signals end the run as they always did.
+    // Without a handler, signals end the process by default.
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
     let wait = move || {
         for _ in signals.forever() {

@@ -13,36 +13,36 @@ use crate::engine::{Cluster, Monitor};
 use crate::kernel::cores;
 use crate::kernel::simd::Simd;
 
-/// Settings that change what is measured, and nothing that is computed.
+/// The prefix of settings that change which figures are computed, and not the results.
 const MEASURED: &str = "evaluate.";
 
-/// Where and how an experiment is carried out. The figures do not depend on it.
+/// Where and how an experiment runs. Its results do not depend on these settings.
 #[derive(Clone)]
 pub struct Settings {
-    /// Who computes.
+    /// The workers.
     pub cluster: Cluster,
     /// The folder where datasets of the catalog are looked for first.
     pub data: Option<PathBuf>,
-    /// Who is told of events.
+    /// The receiver of events.
     pub observer: Arc<dyn Observer>,
     /// Where checkpoints are, if there are to be any.
     pub checkpoints: Option<Checkpoints>,
-    /// Whether curves, confusions and the plan are found for a report.
+    /// Whether curves, confusion matrices and plans are collected for a report.
     pub details: bool,
 }
 
-/// Where checkpoints are, and when there is one.
+/// Where checkpoints are written, and when.
 #[derive(Debug, Clone)]
 pub struct Checkpoints {
     /// Their folder.
     pub folder: PathBuf,
-    /// How often there is one, and whether one is taken up.
-    pub rhythm: CheckpointPolicy,
-    /// Ends the run when it is asked to, at the next moment at which what was found can be kept.
+    /// How often a checkpoint is written, and whether the run resumes from one.
+    pub policy: CheckpointPolicy,
+    /// Ends the run on request, after the next checkpoint.
     pub interrupt: Interrupt,
 }
 
-/// One worker a core and three quarters of the memory, nobody to watch and no checkpoints.
+/// One worker a core, three quarters of the memory, no observer and no checkpoints.
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -55,18 +55,18 @@ impl Default for Settings {
     }
 }
 
-/// A run that has loaded its data.
+/// A run whose dataset is loaded.
 pub(crate) struct Context<'a> {
-    /// The experiment; that of one of several runs has another seed.
+    /// The experiment with its first seed.
     pub(super) experiment: &'a Experiment,
     pub(super) settings: &'a Settings,
-    /// Who computes, with the memory that the data has left.
+    /// The workers, with the memory that the data leaves.
     pub(super) cluster: Cluster,
-    pub(super) keeper: Option<Arc<CheckpointWriter>>,
+    pub(super) checkpoints: Option<Arc<CheckpointWriter>>,
 }
 
 impl<'a> Context<'a> {
-    /// A run on a dataset that takes so many bytes together with the program.
+    /// A run on a dataset. `bytes` are those of the dataset and of the program.
     pub(super) fn new(
         experiment: &'a Experiment,
         settings: &'a Settings,
@@ -74,24 +74,25 @@ impl<'a> Context<'a> {
         bytes: u64,
     ) -> Result<Self, RunError> {
         let memory = settings.cluster.memory.map(|memory| memory.saturating_sub(bytes));
-        let keeper = match &settings.checkpoints {
+        let checkpoints = match &settings.checkpoints {
             None => None,
-            Some(Checkpoints { folder, rhythm, interrupt }) => {
+            Some(Checkpoints { folder, policy, interrupt }) => {
                 let folder = settings.cluster.is_leader().then_some(&**folder);
                 let observer = settings.observer.clone();
                 let tell = move |notice| observer.observe(Event::Checkpoint(notice));
                 let run = identity(experiment, dataset);
-                Some(CheckpointWriter::new(folder, run, rhythm.clone(), interrupt.clone(), tell)?)
+                Some(CheckpointWriter::new(folder, run, policy.clone(), interrupt.clone(), tell)?)
             }
         };
-        Ok(Self { experiment, settings, cluster: Cluster { memory, ..settings.cluster }, keeper })
+        Ok(Self { experiment, settings, cluster: Cluster { memory, ..settings.cluster }, checkpoints })
     }
 
-    /// Who stands by the next piece of work.
-    pub(super) fn watch<P: ?Sized>(&self, progress: Arc<P>) -> Monitor<P> {
-        match &self.keeper {
+    /// The monitor of the next computation: it reports progress, and writes checkpoints if there
+    /// are to be any.
+    pub(super) fn monitor<P: ?Sized>(&self, progress: Arc<P>) -> Monitor<P> {
+        match &self.checkpoints {
             None => Monitor::new(progress),
-            Some(keeper) => keeper.watch(progress),
+            Some(checkpoints) => checkpoints.watch(progress),
         }
     }
 
@@ -100,7 +101,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What tells a run from others that give other results.
+/// The settings and the data that the results of a run depend on.
 pub(crate) fn identity(experiment: &Experiment, dataset: &Dataset) -> Identity {
     let settings = experiment.settings.iter().filter(|(key, _)| !key.starts_with(MEASURED));
     let mut identity: Identity = settings.map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -69,7 +69,7 @@ impl Runner<'_> {
                 search,
                 &options,
                 self.context.cluster,
-                self.context.watch(running.iterations()),
+                self.context.monitor(running.iterations()),
             )
             .map_err(|source| RunError::Rank { dataset: self.dataset.name.clone(), source: source.into() })?;
             running.ends(End::Rank(choice.rank));
@@ -94,8 +94,8 @@ impl Runner<'_> {
         let back = list.edges.iter().filter(|_| !list.directed).map(|&(from, to)| (to, from));
         let edges = list.edges.iter().copied().chain(back).collect();
         let running = self.context.begin(Task::Kernel(&|| self.measure(embedding)));
-        let watch = self.context.watch(running.batches());
-        let tuned = tune(embedding.clone(), edges, options, self.context.cluster, watch)
+        let monitor = self.context.monitor(running.batches());
+        let tuned = tune(embedding.clone(), edges, options, self.context.cluster, monitor)
             .map_err(|source| RunError::Tune { dataset: self.dataset.name.clone(), source })?;
         running.done();
         let weights = tuned.kernel.weights(&embedding.singular_values);
@@ -139,7 +139,7 @@ impl Runner<'_> {
         let added: Vec<_> = valid.edges.iter().map(|&edge| (edge, Operation::Add(1.0))).collect();
         follower.apply(graph.nodes(), &added).map_err(failed)?;
         let running = self.context.begin(Task::Stage(UPDATE));
-        follower.embed(self.context.watch(running.iterations())).map_err(failed)?;
+        follower.embed(self.context.monitor(running.iterations())).map_err(failed)?;
         running.done();
         let embedding = trusted(follower.into_embedding().unwrap_or_else(|| before.clone()))?;
         let weights = embedding.power_weights(power);
@@ -160,7 +160,7 @@ impl Runner<'_> {
             return Err(RunError::NoPairs { place: place(), shape, nodes });
         }
         let running = self.context.begin(Task::Stage(EMBEDDING));
-        let embedding = embed_matrix(&matrix, options, cluster, self.context.watch(running.iterations()))
+        let embedding = embed_matrix(&matrix, options, cluster, self.context.monitor(running.iterations()))
             .map_err(|source| RunError::Decompose { place: place(), shape, source: source.into() })?;
         running.done();
         trusted(embedding)
@@ -239,7 +239,7 @@ pub(super) fn embed_nodes(
     options: &embedding::Options,
 ) -> Result<Embedding, RunError> {
     let running = context.begin(Task::Stage(EMBEDDING));
-    let embedding = embed(graph, options, context.cluster, context.watch(running.iterations()))
+    let embedding = embed(graph, options, context.cluster, context.monitor(running.iterations()))
         .map_err(|source| RunError::Embed { dataset: dataset.to_owned(), source: source.into() })?;
     running.done();
     trusted(embedding)

@@ -45,7 +45,7 @@ pub(crate) fn renumber(experiment: &Experiment, dataset: &mut Dataset) -> Result
         Some(known) => known,
         None => {
             let list = dataset.graph.list()?;
-            let _room = room_to_build(list, &dataset.name)?;
+            let _taken = memory_to_build(list, &dataset.name)?;
             Order::by_degree(list)
         }
     };
@@ -90,7 +90,7 @@ fn graph_of_list(
     dataset: &str,
     observer: &Arc<dyn Observer>,
 ) -> Result<Graph, RunError> {
-    let _room = room_to_build(edges, dataset)?;
+    let _taken = memory_to_build(edges, dataset)?;
     let running = Running::begin(observer, Task::Import);
     let graph =
         Graph::from_edges(edges, import).map_err(|source| RunError::Graph { dataset: dataset.to_owned(), source })?;
@@ -100,7 +100,7 @@ fn graph_of_list(
 }
 
 /// The memory that it takes to build the matrix of a list: a file may claim any number of nodes.
-fn room_to_build(list: &EdgeList, dataset: &str) -> Result<Taken, RunError> {
-    let room = Budget::current().take(Graph::bytes_to_build(list));
-    room.map_err(|source| RunError::TooLarge { dataset: dataset.to_owned(), nodes: list.nodes, source })
+fn memory_to_build(list: &EdgeList, dataset: &str) -> Result<Taken, RunError> {
+    let taken = Budget::current().take(Graph::bytes_to_build(list));
+    taken.map_err(|source| RunError::TooLarge { dataset: dataset.to_owned(), nodes: list.nodes, source })
 }

@@ -85,8 +85,8 @@ pub struct Outcome {
     pub degrees: Degrees,
     /// How the matrices were multiplied by, where details were asked for.
     pub plan: Option<Explanation>,
-    /// Has the checkpoints that led here.
-    keeper: Option<Arc<CheckpointWriter>>,
+    /// The checkpoints of the run.
+    checkpoints: Option<Arc<CheckpointWriter>>,
 }
 
 /// What was computed.
@@ -113,16 +113,17 @@ impl Outcome {
         has_node_rows.then_some(&self.dataset.ids)
     }
 
-    /// Removes the checkpoints that led here: what was found is kept elsewhere.
+    /// Removes the checkpoints of the run, once its results are written.
     pub fn remove_checkpoints(&self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.finish();
+        if let Some(checkpoints) = &self.checkpoints {
+            checkpoints.finish();
         }
     }
 
-    /// Removes them where a disk lacks so much room for results; tells whether that helps.
-    pub(crate) fn make_room(&self, needed: Space) -> bool {
-        self.keeper.as_ref().is_some_and(|keeper| keeper.make_room(needed))
+    /// Removes checkpoints where the disk lacks the space for results. Returns whether that freed
+    /// any.
+    pub(crate) fn free_disk_space(&self, needed: Space) -> bool {
+        self.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.make_room(needed))
     }
 }
 
@@ -156,7 +157,7 @@ impl Experiment {
         // What reading left behind would stay in the way.
         release_unused();
         tracing::info!(dataset = dataset.name, nodes, edges, seconds, "loaded");
-        state_data(&settings.cluster, &dataset);
+        compare_data(&settings.cluster, &dataset);
         let context = Context::new(self, settings, &dataset, PROGRAM_BYTES + dataset.bytes())?;
         let clock = Clock::new(start);
         match &self.nodes {
@@ -169,8 +170,8 @@ impl Experiment {
     }
 }
 
-/// Has the data compared with that of the other processes, before anything is computed from it.
-fn state_data(cluster: &Cluster, dataset: &Dataset) {
+/// Compares the dataset with that of the other processes, before anything is computed from it.
+fn compare_data(cluster: &Cluster, dataset: &Dataset) {
     let Some(mesh) = cluster.mesh else { return };
     let mut facts = ClusterAgreement::default();
     facts.add("the number of nodes", dataset.graph.nodes());
@@ -197,8 +198,8 @@ impl Context<'_> {
         let metrics = self.metrics(&dataset, graph.report.edges, runs, clock)?;
         let plan = self.finish().then(|| explain::links(&self, &graph, &dataset)).flatten();
         let degrees = Degrees::of(&graph.degrees, graph.report.isolated);
-        let (found, keeper) = (Found::Embedding(embedding), self.keeper);
-        Ok(Outcome { metrics, found, dataset, degrees, plan, keeper })
+        let (found, checkpoints) = (Found::Embedding(embedding), self.checkpoints);
+        Ok(Outcome { metrics, found, dataset, degrees, plan, checkpoints })
     }
 
     fn classify_nodes(self, mut clock: Clock, dataset: Dataset, task: &NodeTask) -> Result<Outcome, RunError> {
@@ -209,8 +210,8 @@ impl Context<'_> {
         let metrics = self.metrics(&data.dataset, data.edges, runs, clock)?;
         let plan = self.finish().then(|| explain::nodes(&self, task, &data)).flatten();
         let NodeData { dataset, degrees, .. } = data;
-        let (found, keeper) = (Found::Classifier { model: Box::new(model), probabilities }, self.keeper);
-        Ok(Outcome { metrics, found, dataset, degrees, plan, keeper })
+        let (found, checkpoints) = (Found::Classifier { model: Box::new(model), probabilities }, self.checkpoints);
+        Ok(Outcome { metrics, found, dataset, degrees, plan, checkpoints })
     }
 
     /// Runs the experiment with each of its seeds: what the first run finds, and the stages of all.
@@ -230,11 +231,11 @@ impl Context<'_> {
         Ok((first, all))
     }
 
-    /// Nothing more is computed together. What is left is for the first process, and takes a moment in which nobody ends the
-    /// run; the end of the other processes does not matter now. Tells whether there is a plan to be found.
+    /// Ends the part of the run that several processes share. From here on signals wait until the
+    /// results are written, and the loss of another process is no error.
     fn finish(&self) -> bool {
-        if let Some(keeper) = &self.keeper {
-            keeper.interrupt().hold();
+        if let Some(checkpoints) = &self.checkpoints {
+            checkpoints.interrupt().hold();
         }
         if let Some(mesh) = self.cluster.mesh {
             mesh.leave();

@@ -4,8 +4,8 @@
 //! do they replace an earlier result, in one step (`swap`). A full disk or a killed run therefore leaves the earlier
 //! result as it was. While a run has a folder no other run may write into it (`lock`).
 
+mod full_disk;
 mod lock;
-mod room;
 mod single;
 mod swap;
 
@@ -18,12 +18,12 @@ use std::sync::Arc;
 use npyz::WriterBuilder;
 use tempfile::NamedTempFile;
 
+pub use full_disk::FreeSpace;
 pub use lock::remove_lock_files;
-pub use room::MakeRoom;
 pub use single::{FileWriter, SingleFile};
 
+use full_disk::{RetryingWriter, retry_when_full};
 use lock::FolderLock;
-use room::{RoomWriter, with_room};
 use swap::{NEW, Swap, settle, synchronize};
 
 use super::saved;
@@ -134,7 +134,7 @@ impl<'a> ResultFile<'a> {
 
     /// How long it is.
     fn length(&self) -> io::Result<u64> {
-        let mut count = room::Count::default();
+        let mut count = full_disk::Count::default();
         match self.bytes {
             Some(bytes) => Ok(bytes),
             None => (self.write)(&mut count).map(|()| count.bytes),
@@ -208,8 +208,8 @@ impl Folder {
     /// Writes files that have no figures beside them; other files stay.
     pub fn write_files(&self, files: Vec<ResultFile<'_>>) -> Result<(), OutputError> {
         let names: Vec<&OsStr> = files.iter().map(|file| OsStr::new(file.name)).collect();
-        self.stage_all(files, &room::none)?;
-        self.swap(&names, &names, &room::none, &mut || ())
+        self.stage_all(files, &full_disk::nothing_to_free)?;
+        self.swap(&names, &names, &full_disk::nothing_to_free, &mut || ())
     }
 
     /// Writes one file under any name.
@@ -222,15 +222,16 @@ impl Folder {
         self.synchronize()
     }
 
-    /// Writes every file of a run, in place of all of an earlier one. On a full disk `make_room` is asked for room.
-    pub fn write(&self, results: Results<'_>, make_room: &MakeRoom<'_>) -> Result<(), OutputError> {
-        self.write_in_steps(results, make_room, &mut || ())
+    /// Writes every file of a run, in place of all of an earlier one. `free_space` is called where
+    /// the disk is full.
+    pub fn write(&self, results: Results<'_>, free_space: &FreeSpace<'_>) -> Result<(), OutputError> {
+        self.write_in_steps(results, free_space, &mut || ())
     }
 
     fn write_in_steps(
         &self,
         results: Results<'_>,
-        make_room: &MakeRoom<'_>,
+        free_space: &FreeSpace<'_>,
         step: swap::Step<'_>,
     ) -> Result<(), OutputError> {
         let Results { metrics, ids, mut files } = results;
@@ -240,19 +241,19 @@ impl Folder {
         // The last to be put in place, where that is done one by one.
         files.push(ResultFile::new(METRICS, |file| file.write_all(metrics.to_json()?.as_bytes())));
         let names: Vec<&OsStr> = files.iter().map(|file| OsStr::new(file.name)).collect();
-        self.stage_all(files, make_room)?;
-        self.swap(&names, &all_names(), make_room, step)
+        self.stage_all(files, free_space)?;
+        self.swap(&names, &all_names(), free_space, step)
     }
 
     /// Brings all files to the disk, under a folder of their own.
-    fn stage_all(&self, files: Vec<ResultFile<'_>>, make_room: &MakeRoom<'_>) -> Result<(), OutputError> {
+    fn stage_all(&self, files: Vec<ResultFile<'_>>, free_space: &FreeSpace<'_>) -> Result<(), OutputError> {
         let folder = self.path.join(NEW);
         let length = |file: &ResultFile<'_>| {
             file.length().map_err(|source| OutputError::File { path: self.path.join(file.name), source })
         };
         let lengths = files.iter().map(length).collect::<Result<Vec<_>, _>>()?;
         let mut to_come = Space { bytes: lengths.iter().sum(), files: 1 + files.len() as u64 };
-        let made = with_room(to_come, make_room, || match fs::create_dir(&folder) {
+        let made = retry_when_full(to_come, free_space, || match fs::create_dir(&folder) {
             // Of a result that could not be written.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_dir_all(&folder).and_then(|()| fs::create_dir(&folder))
@@ -261,19 +262,19 @@ impl Folder {
         });
         made.map_err(|source| OutputError::File { path: folder.clone(), source })?;
         for (ResultFile { name, write, .. }, length) in files.into_iter().zip(lengths) {
-            let created = with_room(to_come, make_room, || File::create(folder.join(name)));
+            let created = retry_when_full(to_come, free_space, || File::create(folder.join(name)));
             let written = created.and_then(|file| {
-                let mut writer = BufWriter::new(RoomWriter::new(&file, to_come, make_room));
+                let mut writer = BufWriter::new(RetryingWriter::new(&file, to_come, free_space));
                 write(&mut writer)?;
                 writer.flush()?;
                 drop(writer);
                 // Some file systems find the place of what was written only now.
-                with_room(to_come, make_room, || file.sync_all())
+                retry_when_full(to_come, free_space, || file.sync_all())
             });
             to_come.bytes -= length;
             to_come.files -= 1;
             if let Err(source) = written {
-                // It would only take room that is missing.
+                // What was written so far would only take space.
                 let _ = fs::remove_dir_all(&folder);
                 return Err(OutputError::File { path: self.path.join(name), source });
             }
@@ -285,10 +286,10 @@ impl Folder {
         &self,
         new: &[&OsStr],
         old: &[&OsStr],
-        make_room: &MakeRoom<'_>,
+        free_space: &FreeSpace<'_>,
         step: swap::Step<'_>,
     ) -> Result<(), OutputError> {
-        let swap = Swap { folder: &self.path, new, old, make_room };
+        let swap = Swap { folder: &self.path, new, old, free_space };
         swap.run(step).map_err(|source| OutputError::Place { path: self.path.clone(), source })
     }
 

@@ -74,8 +74,8 @@ fn the_manifest_agrees_with_itself_and_with_the_program() {
     let words = [vec!["isvd-dist".to_owned()], arguments_of(&manifest)].concat();
     let arguments = Arguments::try_parse_from(words).unwrap();
     let count = |text: String| manifest.matches(text.as_str()).count();
-    assert_eq!(count(format!("port: {}\n", arguments.company.port)), 1);
-    assert_eq!(count(format!("containerPort: {}\n", arguments.company.port)), 1);
+    assert_eq!(count(format!("port: {}\n", arguments.peers.port)), 1);
+    assert_eq!(count(format!("containerPort: {}\n", arguments.peers.port)), 1);
     assert_eq!(count("isvd-mesh\n".to_owned()), 3, "the service, the set and the variable");
     let after = |key: &str| manifest.split(key).nth(1).unwrap().split_whitespace().next().unwrap().trim_matches('"');
     assert_eq!(after("replicas: "), manifest.split("ISVD_PROCESSES").nth(1).unwrap().split('"').nth(1).unwrap());

@@ -1,4 +1,4 @@
-//! A run in the company of other processes.
+//! A run that several processes share.
 
 use std::process;
 
@@ -9,14 +9,15 @@ use crate::engine::mesh::{ClusterAgreement, Mesh, MeshError};
 /// Entries of a config that may differ from machine to machine: what is in the files is compared instead.
 const FILES: [&str; 6] = ["data.path", "data.features", "data.labels", "data.train", "data.valid", "data.test"];
 
-/// Carries a request out, together with other processes if there are any. Whatever ends it ends them, too.
-pub(in crate::cli) fn in_company(
+/// Carries a request out, together with the other processes if there are any. An error of this
+/// process ends all of them.
+pub(in crate::cli) fn with_peers(
     request: &Request,
     carry_out: impl Fn(&Request) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let Some(settings) = &request.company else { return carry_out(request) };
+    let Some(settings) = &request.peers else { return carry_out(request) };
     let mesh = Mesh::join(settings.clone(), &facts_of(request), end)?;
-    signals::tell_to(mesh);
+    signals::notify_at_exit(mesh);
     let cluster = Cluster { mesh: Some(mesh), memory: mesh.memory(), ..request.cluster };
     let outcome = carry_out(&Request { cluster, ..request.clone() });
     match &outcome {
@@ -27,7 +28,7 @@ pub(in crate::cli) fn in_company(
     outcome
 }
 
-/// Another process was lost, or ended the run.
+/// Ends this process because another one was lost or ended the run.
 fn end(error: &MeshError) -> ! {
     if signals::is_cause_of(error) {
         signals::end();
@@ -36,7 +37,7 @@ fn end(error: &MeshError) -> ! {
     process::exit(Error::CLUSTER.into())
 }
 
-/// What is known before anything is loaded.
+/// The settings that all processes must agree on before anything is loaded.
 fn facts_of(request: &Request) -> ClusterAgreement {
     let experiment = &request.experiment;
     let mut facts = ClusterAgreement::default();

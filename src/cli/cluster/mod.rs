@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 pub use error::ClusterError;
-pub(super) use join::in_company;
+pub(super) use join::with_peers;
 pub(super) use secret::VARIABLE as SECRET_VARIABLE;
 pub use tls::TlsArguments;
 

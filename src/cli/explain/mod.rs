@@ -15,7 +15,7 @@ use crate::experiment::explain::{Planned, StagePlan, Subjects, plan_stage};
 use crate::kernel::cores;
 use crate::plan::cost::{Machine, Rates};
 use crate::plan::{Drawing, Program};
-use crate::report::progress::{Teller, Voice};
+use crate::report::progress::{ProgressObserver, ProgressSink};
 use sizes::Sizes;
 
 /// More processes than this is a slip of the finger.
@@ -74,13 +74,15 @@ impl Explain {
     pub fn run(&self) -> Result<(), Error> {
         signals::end_at_once("interrupted", || ());
         let experiment = self.what.experiment()?;
-        let teller = Teller::shared(Voice::for_stderr(self.quiet));
+        let observer = ProgressObserver::shared(ProgressSink::for_stderr(self.quiet));
         let workers = self.workers.unwrap_or_else(cores);
         let limit = self.memory.or_else(memory::share);
         let cluster = Cluster { memory: limit, ..Cluster::threads(workers) };
         let subjects = match self.sizes.given(&experiment)? {
             Some(sizes) => Subjects::of_size(&experiment, sizes)?,
-            None => Subjects::of_data(&experiment, data_folder(self.what.data.clone())?.as_deref(), cluster, &teller)?,
+            None => {
+                Subjects::of_data(&experiment, data_folder(self.what.data.clone())?.as_deref(), cluster, &observer)?
+            }
         };
         let plan = |machine: &Machine| {
             let stages = subjects.stages.iter();

@@ -14,7 +14,7 @@ use super::super::{Error, memory};
 use super::FollowError;
 use crate::dataset::stream::{Origin, Rule, Span};
 use crate::engine::{Cluster, Transport};
-use crate::report::progress::Voice;
+use crate::report::progress::ProgressSink;
 
 /// Updates of a batch where nothing else is said.
 const DEFAULT_BATCH: usize = 1000;
@@ -191,11 +191,11 @@ impl Follow {
                 memory: self.memory.or_else(memory::share),
                 mesh: None,
             },
-            company: None,
+            peers: None,
             data,
             out: self.out.clone().unwrap_or_else(|| Path::new("out").join(&experiment.name)),
             format: if self.json { Format::Json } else { Format::Table },
-            voice: Voice::for_stderr(self.quiet),
+            progress: ProgressSink::for_stderr(self.quiet),
             checkpoint: Checkpoints(None),
             resume: self.resume,
             log: self.log.into(),

@@ -28,7 +28,7 @@ use crate::engine::checkpoint::{CheckpointError, Identity, Interrupt, difference
 use crate::experiment::{Event, check_weights, graph_of, identity};
 use crate::kernel::buffer::release_unused;
 use crate::report::output::Folder;
-use crate::report::progress::Teller;
+use crate::report::progress::ProgressObserver;
 use crate::report::trace::listen;
 use session::Session;
 use state::State;
@@ -43,14 +43,14 @@ impl Follow {
     pub fn run(&self) -> Result<(), Error> {
         let (request, origin) = self.request()?;
         listen(request.log, None);
-        let interrupt = signals::watch(&request);
+        let interrupt = signals::install(&request);
         let start = Instant::now();
         let folder = Folder::prepare(&request.out)?;
         let experiment = &request.experiment;
         let mut dataset = experiment.dataset.load(request.data.as_deref(), experiment.seed)?;
         check_weights(experiment, &dataset)?;
-        let teller = Teller::shared(request.voice);
-        teller.observe(Event::Remarks(&dataset));
+        let observer = ProgressObserver::shared(request.progress);
+        observer.observe(Event::Remarks(&dataset));
         release_unused();
         let run = identity(experiment, &dataset);
         let history = self.history(&folder, &run)?;
@@ -61,11 +61,11 @@ impl Follow {
         if experiment.finetune.is_some() || experiment.update.is_some() || experiment.seeds > 1 {
             note("note: follow embeds, with the first seed: [finetune], [update] and evaluate.seeds are left aside");
         }
-        let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, &teller)?;
+        let graph = graph_of(&dataset.graph, experiment.import, &dataset.name, &observer)?;
         forget_list(&mut dataset);
         let mut log = history.log.map_or_else(|| self.begin(&folder, &run), Ok)?;
         let run = crc32fast::hash(format!("{run:?}").as_bytes());
-        let mut session = Session::new((self, &request), teller, folder, dataset, graph, start, run)?;
+        let mut session = Session::new((self, &request), observer, folder, dataset, graph, start, run)?;
         let outcome = session
             .catch_up(&history.records, self.resume, &mut log)
             .and_then(|()| self.follow(&mut session, batches, log, &interrupt));

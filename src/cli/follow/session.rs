@@ -35,7 +35,7 @@ const FOLLOW: &str = "follow";
 pub(super) struct Session<'a> {
     arguments: &'a Follow,
     request: &'a Request,
-    teller: Arc<dyn Observer>,
+    observer: Arc<dyn Observer>,
     folder: Folder,
     changes: Option<Target>,
     dataset: Dataset,
@@ -124,7 +124,7 @@ fn unembeddable(record: &Record, source: Box<ModelError>) -> FollowError {
 impl<'a> Session<'a> {
     pub(super) fn new(
         (arguments, request): (&'a Follow, &'a Request),
-        teller: Arc<dyn Observer>,
+        observer: Arc<dyn Observer>,
         folder: Folder,
         dataset: Dataset,
         graph: Graph,
@@ -146,7 +146,7 @@ impl<'a> Session<'a> {
         let mut session = Self {
             arguments,
             request,
-            teller,
+            observer,
             folder,
             changes,
             held_out,
@@ -256,7 +256,7 @@ impl<'a> Session<'a> {
         }
         let over = |over: OverBudget| FollowError::from(StreamError::from(over.reading(&path)));
         let needed = updates.iter().map(|update| update.text_bytes() + TO_APPLY).sum();
-        let _room = Budget::current().take(needed).map_err(over)?;
+        let _taken = Budget::current().take(needed).map_err(over)?;
         let entries = updates.iter().map(Entry::from).collect();
         // These are in the log; what follows from the updates follows from them again.
         let counts = self.complaints.take();
@@ -386,7 +386,7 @@ impl<'a> Session<'a> {
     /// Embeds the graph as it is, and writes the rows that moved.
     fn embed(&mut self, figures: BatchFigures) -> Result<BatchFigures, Error> {
         let start = Instant::now();
-        let running = Running::begin(&self.teller, Task::Stage(FOLLOW));
+        let running = Running::begin(&self.observer, Task::Stage(FOLLOW));
         let watch = Monitor::new(running.iterations());
         let experiment = &self.request.experiment;
         let found = self.follower_mut().embed(watch);

@@ -47,7 +47,7 @@ struct Running {
     process: usize,
     child: Child,
     /// Passes on what it says.
-    voice: JoinHandle<()>,
+    forwarder: JoinHandle<()>,
 }
 
 impl Children {
@@ -71,12 +71,12 @@ impl Children {
         }
         let mut child = command.process_group(0).spawn()?;
         let words = child.stderr.take().map(BufReader::new);
-        let voice = thread::spawn(move || {
+        let forwarder = thread::spawn(move || {
             for line in words.into_iter().flat_map(|words| words.split(b'\n')).map_while(Result::ok) {
                 error::note(&format!("[{process}] {}", String::from_utf8_lossy(&line)));
             }
         });
-        self.running.push(Running { process, child, voice });
+        self.running.push(Running { process, child, forwarder });
         Ok(())
     }
 
@@ -94,7 +94,7 @@ impl Children {
                     None => still.push(running),
                     Some(status) => {
                         // Only a broken pipe of ours could make it panic.
-                        let _ = running.voice.join();
+                        let _ = running.forwarder.join();
                         self.ended.push((running.process, status));
                     }
                 }

@@ -55,7 +55,7 @@ impl Launch {
         let arguments = self.arguments_of_each(&parsed);
         let what = match () {
             () if parsed.command.is_some() => Some("other commands"),
-            () if parsed.company.is_asked_for() => Some("--hosts and --cluster"),
+            () if parsed.peers.is_asked_for() => Some("--hosts and --cluster"),
             () => None,
         };
         what.map_or(Ok(()), |what| Err(ClusterError::NotForLaunch { what }))?;

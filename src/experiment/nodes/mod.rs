@@ -131,7 +131,7 @@ impl Runner<'_> {
             let start = Instant::now();
             let running = self.context.begin(Task::Stage(FEATURES));
             let reduced =
-                reduce(&features, options, cluster, self.context.watch(running.iterations())).map_err(failed)?;
+                reduce(&features, options, cluster, self.context.monitor(running.iterations())).map_err(failed)?;
             running.done();
             let rank = reduced.reduction.directions.columns();
             let found = Decomposition::new(rank, &reduced.certificate, reduced.iterations, reduced.operator_columns);
@@ -176,7 +176,7 @@ impl Runner<'_> {
                 examples.insert(stated)
             }
         };
-        let fitted = fit(examples, options, cluster, self.context.watch(running.iterations()))?;
+        let fitted = fit(examples, options, cluster, self.context.monitor(running.iterations()))?;
         running.done();
         let Fitted { weights, singular_values, certificate, iterations, operator_columns, normal_residual } = fitted;
         let found = Decomposition::new(singular_values.len(), &certificate, iterations, operator_columns);
@@ -217,8 +217,8 @@ impl Runner<'_> {
         let nodes = self.nodes(features, &learn);
         let problem = Arc::new(problem(&nodes, self.data.split().valid.clone(), self.context.cluster)?);
         let running = self.context.begin(Task::Stage(FINETUNE));
-        let watch = self.context.watch(running.network_batches());
-        let trained = network::train(problem, network, options, self.context.cluster, watch)?;
+        let monitor = self.context.monitor(running.network_batches());
+        let trained = network::train(problem, network, options, self.context.cluster, monitor)?;
         running.done();
         let figures = NetworkFigures {
             parameters: trained.network.parameters().len(),

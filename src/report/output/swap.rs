@@ -18,7 +18,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::room::{MakeRoom, with_room};
+use super::full_disk::{FreeSpace, retry_when_full};
 use crate::engine::checkpoint::Space;
 
 /// The new files.
@@ -37,8 +37,8 @@ pub(super) struct Swap<'a> {
     pub(super) new: &'a [&'a OsStr],
     /// All names of the old result that may be there.
     pub(super) old: &'a [&'a OsStr],
-    /// Asked for room where the disk takes no more names.
-    pub(super) make_room: &'a MakeRoom<'a>,
+    /// Frees space where the disk takes no more names.
+    pub(super) free_space: &'a FreeSpace<'a>,
 }
 
 /// Called before every change of the folder, so that tests can end there.
@@ -69,19 +69,19 @@ impl Swap<'_> {
         let second = self.folder.join(OLD);
         synchronize(&self.folder.join(NEW))?;
         step();
-        self.with_room(|| fs::create_dir(&second))?;
+        self.retry_when_full(|| fs::create_dir(&second))?;
         for name in old {
             step();
             let path = self.folder.join(name);
             match path.is_symlink() {
-                false => self.with_room(|| fs::hard_link(&path, second.join(name)))?,
+                false => self.retry_when_full(|| fs::hard_link(&path, second.join(name)))?,
                 // A link that a user put there leads to the same file from one folder below; one that leads nowhere still does.
                 true => fs::canonicalize(&path)
-                    .map_or(Ok(()), |target| self.with_room(|| symlink(&target, &second.join(name))))?,
+                    .map_or(Ok(()), |target| self.retry_when_full(|| symlink(&target, &second.join(name))))?,
             }
         }
         step();
-        self.with_room(|| symlink(Path::new(OLD), &self.folder.join(RESULT)))?;
+        self.retry_when_full(|| symlink(Path::new(OLD), &self.folder.join(RESULT)))?;
         synchronize(&second)
     }
 
@@ -100,16 +100,16 @@ impl Swap<'_> {
         let link = self.folder.join(LINK);
         step();
         remove_file(&link)?;
-        self.with_room(|| symlink(target, &link))?;
+        self.retry_when_full(|| symlink(target, &link))?;
         step();
-        self.with_room(|| fs::rename(&link, self.folder.join(name)))
+        self.retry_when_full(|| fs::rename(&link, self.folder.join(name)))
     }
 
-    /// Tries again as long as room can be made for the folder and the links of a result.
-    fn with_room<T>(&self, attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    /// Tries again as long as space can be freed for the folder and the links of a result.
+    fn retry_when_full<T>(&self, attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         // Each name is a link for a moment, and a second name of an old file.
         let files = 3 + 2 * self.new.len() as u64;
-        with_room(Space { bytes: 0, files }, self.make_room, attempt)
+        retry_when_full(Space { bytes: 0, files }, self.free_space, attempt)
     }
 
     /// Where nothing can be linked. `metrics.json` comes last among the new names, and is the

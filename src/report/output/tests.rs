@@ -38,7 +38,7 @@ fn a_run_leaves_five_files_and_nothing_else() {
     // The second time over the files of the first.
     for _ in 0..2 {
         let files = ResultFile::of_embedding(&embedding);
-        folder.write(Results { metrics: &metrics, ids: Some(&ids), files }, &room::none).unwrap();
+        folder.write(Results { metrics: &metrics, ids: Some(&ids), files }, &full_disk::nothing_to_free).unwrap();
         assert_eq!(names(&path), [LOCK, IDS, LEFT, METRICS, RIGHT, SINGULAR_VALUES]);
     }
     drop(folder);
@@ -60,9 +60,9 @@ fn a_run_clears_away_what_an_earlier_one_left() {
     let folder = Folder::prepare(temporary.path()).unwrap();
     let (metrics, embedding, ids) = (metrics::example(), embedding(), Ids::default());
     let files = ResultFile::of_embedding(&embedding);
-    folder.write(Results { metrics: &metrics, ids: Some(&ids), files }, &room::none).unwrap();
+    folder.write(Results { metrics: &metrics, ids: Some(&ids), files }, &full_disk::nothing_to_free).unwrap();
     fs::write(temporary.path().join("notes.txt"), "mine").unwrap();
-    folder.write(Results { metrics: &metrics, ids: Some(&ids), files: vec![] }, &room::none).unwrap();
+    folder.write(Results { metrics: &metrics, ids: Some(&ids), files: vec![] }, &full_disk::nothing_to_free).unwrap();
     assert_eq!(names(temporary.path()), [LOCK, IDS, METRICS, "notes.txt"]);
 }
 
@@ -80,7 +80,7 @@ fn a_file_that_fails_leaves_no_trace() {
     assert_eq!(names(temporary.path()), [LOCK, LEFT]);
     let files = vec![ResultFile::new(LEFT, |_| Err(io::ErrorKind::StorageFull.into()))];
     let metrics = metrics::example();
-    let error = folder.write(Results { metrics: &metrics, ids: None, files }, &room::none).unwrap_err();
+    let error = folder.write(Results { metrics: &metrics, ids: None, files }, &full_disk::nothing_to_free).unwrap_err();
     assert!(matches!(&error, OutputError::File { path, .. } if path.ends_with(LEFT)), "{error}");
     assert_eq!(names(temporary.path()), [LOCK, LEFT]);
     assert_eq!(fs::read_to_string(temporary.path().join(LEFT)).unwrap(), "earlier");
@@ -102,7 +102,9 @@ fn others_may_read_the_results() {
     let folder = Folder::prepare(temporary.path()).unwrap();
     let (metrics, embedding) = (metrics::example(), embedding());
     let files = ResultFile::of_embedding(&embedding);
-    folder.write(Results { metrics: &metrics, ids: Some(&Ids::default()), files }, &room::none).unwrap();
+    folder
+        .write(Results { metrics: &metrics, ids: Some(&Ids::default()), files }, &full_disk::nothing_to_free)
+        .unwrap();
     fs::write(temporary.path().join("ordinary"), "").unwrap();
     let mode = |name| fs::metadata(temporary.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode(METRICS), mode("ordinary"));
@@ -141,7 +143,11 @@ fn assert_swaps_in_one_step(old: &[&'static str], least_moments: usize) {
     let metrics = metrics::example();
     let write = |folder: &Folder, names: &[&'static str], what: &'static str, step: &mut dyn FnMut()| {
         let files = names.iter().map(|name| ResultFile::new(name, move |file| file.write_all(what.as_bytes())));
-        folder.write_in_steps(Results { metrics: &metrics, ids: None, files: files.collect() }, &room::none, step)
+        folder.write_in_steps(
+            Results { metrics: &metrics, ids: None, files: files.collect() },
+            &full_disk::nothing_to_free,
+            step,
+        )
     };
     let hook = take_hook();
     set_hook(Box::new(|_| ()));
@@ -205,7 +211,7 @@ fn a_name_that_a_user_made_a_link_becomes_a_file() {
     std::os::unix::fs::symlink("elsewhere", path.join(LEFT)).unwrap();
     let folder = Folder::prepare(path).unwrap();
     let files = vec![ResultFile::new(LEFT, |file| file.write_all(b"new"))];
-    folder.write(Results { metrics: &metrics::example(), ids: None, files }, &room::none).unwrap();
+    folder.write(Results { metrics: &metrics::example(), ids: None, files }, &full_disk::nothing_to_free).unwrap();
     assert!(!path.join(LEFT).is_symlink());
     assert_eq!(["elsewhere", LEFT].map(|name| fs::read_to_string(path.join(name)).unwrap()), ["old", "new"]);
 }
@@ -229,7 +235,7 @@ fn a_folder_has_one_run_at_a_time() {
 
 /// Catches a full disk that costs the results while there is something to remove.
 #[test]
-fn room_is_asked_for_until_there_is_none_to_make() {
+fn space_is_freed_until_there_is_none_to_free() {
     use std::cell::{Cell, RefCell};
     struct Disk<'a>(&'a Cell<usize>);
     impl Write for Disk<'_> {
@@ -247,12 +253,12 @@ fn room_is_asked_for_until_there_is_none_to_make() {
         }
     }
     let (free, asked) = (Cell::new(30), RefCell::new(Vec::new()));
-    let make_room = |needed: Space| {
+    let free_space = |needed: Space| {
         asked.borrow_mut().push(needed.bytes);
         free.set(50);
         asked.borrow().len() < 3
     };
-    let mut writer = RoomWriter::new(Disk(&free), Space { bytes: 150, files: 1 }, &make_room);
+    let mut writer = RetryingWriter::new(Disk(&free), Space { bytes: 150, files: 1 }, &free_space);
     writer.write_all(&[1; 120]).unwrap();
     assert_eq!(*asked.borrow(), [120, 70]);
     free.set(0);

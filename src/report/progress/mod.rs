@@ -1,8 +1,7 @@
-//! How far a run has come, for those who watch.
+//! The progress of a run on stderr.
 
-mod voice;
+mod sink;
 
-use std::fmt::Write as _;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-pub use voice::{Voice, above, close, has_colours, note, take_down, tell};
+pub use sink::{ProgressSink, above, announce, clear_bar, clear_bar_for_good, has_colours, note};
 
 use super::table::thousands;
 
@@ -18,23 +17,33 @@ use crate::experiment::event::{End, Event, Measure, Observer, Step, Task};
 use crate::finetune::Kernel;
 use crate::graph::Gauge;
 
-/// How often a bar is drawn again.
-const GLANCE: Duration = Duration::from_millis(100);
+/// The time between two drawings of a bar.
+const REDRAW: Duration = Duration::from_millis(100);
 /// The least time between two lines of a stage.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Measuring may take one part in so many of the time.
+/// Measuring takes at most one part in `SHARE` of the time.
 const SHARE: u32 = 20;
 /// The least time between two measurements.
 const MEASURED_EVERY: Duration = Duration::from_secs(1);
 
-/// What is known of a stage.
+/// The state of a stage.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Known {
+struct State {
     done: u64,
     of: u64,
     message: String,
-    /// A figure that was measured on the way.
+    /// A figure that is measured during training.
     figure: String,
+    /// The latest kernel of a training, until its figure is measured.
+    kernel: Option<Kernel>,
+}
+
+impl State {
+    /// A text and what else is known of the stage.
+    fn line(&self, text: String) -> String {
+        let more = [&self.message, &self.figure].into_iter().filter(|more| !more.is_empty());
+        more.fold(text, |text, more| if text.is_empty() { more.clone() } else { text + ", " + more })
+    }
 }
 
 /// What a stage counts.
@@ -44,150 +53,149 @@ enum Unit {
     Bytes,
 }
 
-/// A stage of a run, shown as its [`Voice`] says, and told to [`tracing`], too: every stage at level INFO, every iteration at
-/// level DEBUG.
+/// A stage of a run, shown on its [`ProgressSink`] and logged by [`tracing`]: stages at level INFO,
+/// iterations at level DEBUG.
 #[derive(Debug)]
 pub struct Bar {
-    label: String,
-    voice: Voice,
+    stage: Arc<Stage>,
     start: Instant,
-    known: Arc<Mutex<Known>>,
-    /// The last one of a training, where it is measured.
-    kernel: Arc<Mutex<Option<Kernel>>>,
     painter: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// What a [`Bar`] and its painter share.
+#[derive(Debug)]
+struct Stage {
+    label: String,
+    sink: ProgressSink,
+    unit: Unit,
     bar: ProgressBar,
+    state: Mutex<State>,
 }
 
 impl Bar {
     /// A stage that counts steps, labelled with what is being computed.
-    pub fn new(label: impl Into<String>, voice: Voice) -> Self {
-        Self::of(label.into(), voice, Unit::Steps, |_| ())
+    pub fn new(label: impl Into<String>, sink: ProgressSink) -> Self {
+        Self::of(label.into(), sink, Unit::Steps, |_| ())
     }
 
     /// A stage that counts bytes.
-    pub fn of_bytes(label: impl Into<String>, voice: Voice) -> Self {
-        Self::of(label.into(), voice, Unit::Bytes, |_| ())
+    pub fn of_bytes(label: impl Into<String>, sink: ProgressSink) -> Self {
+        Self::of(label.into(), sink, Unit::Bytes, |_| ())
     }
 
-    /// A stage that a gauge of bytes or of steps tells of.
-    fn gauged(label: String, voice: Voice, gauge: &'static Gauge, is_bytes: bool) -> Self {
+    /// A stage whose progress a gauge counts.
+    fn gauged(label: String, sink: ProgressSink, gauge: &'static Gauge, is_bytes: bool) -> Self {
         let unit = if is_bytes { Unit::Bytes } else { Unit::Steps };
         let (done_before, _) = gauge.now();
-        Self::of(label, voice, unit, move |known| {
+        Self::of(label, sink, unit, move |state| {
             let (done, of) = gauge.now();
-            (known.done, known.of) = (done.saturating_sub(done_before), of.saturating_sub(done_before));
+            (state.done, state.of) = (done.saturating_sub(done_before), of.saturating_sub(done_before));
         })
     }
 
     /// A task of an experiment.
-    fn of_task(task: Task<'_>, voice: Voice) -> Self {
+    fn of_task(task: Task<'_>, sink: ProgressSink) -> Self {
         match (task, task.gauge()) {
-            (_, Some((gauge, is_bytes))) => Self::gauged(task.to_string(), voice, gauge, is_bytes),
-            // Nobody would see what is measured.
-            (Task::Kernel(measure), _) if voice != Voice::Silent => Self::measured(task.to_string(), voice, measure()),
-            _ => Self::new(task.to_string(), voice),
+            (_, Some((gauge, is_bytes))) => Self::gauged(task.to_string(), sink, gauge, is_bytes),
+            (Task::Kernel(measure), _) if sink != ProgressSink::Hidden => {
+                Self::measured(task.to_string(), sink, measure())
+            }
+            _ => Self::new(task.to_string(), sink),
         }
     }
 
-    /// Training of a kernel, of which a figure is measured now and then.
-    fn measured(label: String, voice: Voice, measure: Measure) -> Self {
-        let kernel: Arc<Mutex<Option<Kernel>>> = Arc::default();
-        let latest = kernel.clone();
+    /// Training of a kernel, a figure of which is measured from time to time.
+    fn measured(label: String, sink: ProgressSink, measure: Measure) -> Self {
         let mut next = Instant::now() + MEASURED_EVERY;
-        let mut bar = Self::of(label, voice, Unit::Steps, move |known| {
-            let kernel = if Instant::now() < next { None } else { lock(&latest).take() };
-            let Some(kernel) = kernel else { return };
+        Self::of(label, sink, Unit::Steps, move |state| {
+            let Some(kernel) = state.kernel.take_if(|_| Instant::now() >= next) else { return };
             let start = Instant::now();
-            known.figure =
+            state.figure =
                 measure(kernel).map_or(String::new(), |(metric, value)| format!("valid {metric} {value:.4}"));
             next = Instant::now() + MEASURED_EVERY.max(start.elapsed() * SHARE);
-        });
-        bar.kernel = kernel;
-        bar
+        })
     }
 
-    fn of(label: String, voice: Voice, unit: Unit, look: impl FnMut(&mut Known) + Send + 'static) -> Self {
-        let target = if voice == Voice::Bars { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    fn of(label: String, sink: ProgressSink, unit: Unit, update: impl FnMut(&mut State) + Send + 'static) -> Self {
+        let target =
+            if sink == ProgressSink::Bar { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target).with_prefix(label.clone());
         tracing::info!(stage = label, "begins");
-        let known = Arc::<Mutex<Known>>::default();
-        match voice {
-            Voice::Silent => {}
-            Voice::Lines => voice::line(&label),
-            Voice::Bars => {
+        match sink {
+            ProgressSink::Hidden => {}
+            ProgressSink::Lines => sink::line(&label),
+            ProgressSink::Bar => {
                 bar.set_style(style("{prefix} {spinner} {elapsed} {msg}"));
-                voice::put_up(&bar);
+                sink::set_bar(&bar);
                 bar.tick();
             }
         }
-        let painter = (voice != Voice::Silent).then(|| {
+        let stage = Arc::new(Stage { label, sink, unit, bar, state: Mutex::default() });
+        let painter = (sink != ProgressSink::Hidden).then(|| {
             let (stop, stopped) = mpsc::channel();
-            let painter = Painter { label: label.clone(), voice, unit, known: known.clone(), bar: bar.clone() };
-            (stop, thread::spawn(move || painter.paint(&stopped, look)))
+            let stage = stage.clone();
+            (stop, thread::spawn(move || stage.paint(&stopped, update)))
         });
-        Self { label, voice, start: Instant::now(), known, kernel: Arc::default(), painter, bar }
+        Self { stage, start: Instant::now(), painter }
     }
 
-    /// A step of the task is done.
+    /// Counts a step of the task.
     fn step(&self, step: Step<'_>) {
-        let (mut known, stage) = (lock(&self.known), &self.label);
+        let (mut state, stage) = (lock(&self.stage.state), &self.stage.label);
         match step {
             Step::Iteration { done, of, residual } => {
-                (known.done, known.of) = (done as u64, of as u64);
+                (state.done, state.of) = (done as u64, of as u64);
                 if let Some(residual) = residual {
-                    known.message = format!("worst residual {residual:.1e}");
+                    state.message = format!("worst residual {residual:.1e}");
                 }
                 tracing::debug!(stage, done, of, residual);
             }
             Step::Batch(at) => {
-                (known.done, known.of) = (at.batch as u64, at.batches as u64);
-                known.message = format!("loss {:.4}", at.loss);
-                *lock(&self.kernel) = Some(at.kernel);
+                (state.done, state.of) = (at.batch as u64, at.batches as u64);
+                state.message = format!("loss {:.4}", at.loss);
+                state.kernel = Some(at.kernel);
                 tracing::debug!(stage, done = at.batch, of = at.batches, loss = at.loss);
             }
             Step::Network(at) => {
                 let done = at.epoch.saturating_sub(1) * at.batches + at.batch;
-                (known.done, known.of) = (done as u64, (at.epochs * at.batches) as u64);
-                known.message = format!("epoch {}/{}, loss {:.4}", at.epoch, at.epochs, at.loss);
+                (state.done, state.of) = (done as u64, (at.epochs * at.batches) as u64);
+                state.message = format!("epoch {}/{}, loss {:.4}", at.epoch, at.epochs, at.loss);
                 if let Some(accuracy) = at.valid_accuracy {
-                    known.figure = format!("valid accuracy {accuracy:.4}");
+                    state.figure = format!("valid accuracy {accuracy:.4}");
                 }
                 tracing::debug!(stage, epoch = at.epoch, batch = at.batch, loss = at.loss, valid = at.valid_accuracy);
             }
         }
     }
 
-    /// Says how much is done, of how much if that is known.
+    /// Sets how much is done, and of how much if that is known.
     pub fn show(&self, done: u64, of: Option<u64>) {
-        let mut known = lock(&self.known);
-        (known.done, known.of) = (done, of.unwrap_or(0));
+        let mut state = lock(&self.stage.state);
+        (state.done, state.of) = (done, of.unwrap_or(0));
     }
 
-    /// The stage has come to its end, with something to say or nothing. A bar that is dropped before only goes away.
+    /// Ends the stage with its outcome, which may be empty. A bar that is dropped before that only
+    /// disappears.
     pub fn done(mut self, outcome: &str) {
         self.stop();
-        if self.voice == Voice::Lines {
-            let known = lock(&self.known);
+        if self.stage.sink == ProgressSink::Lines {
             let seconds = self.start.elapsed().as_secs_f64();
-            let mut line = format!("{}: done in {seconds:.2} s", self.label);
-            for more in [outcome, &known.message, &known.figure].into_iter().filter(|more| !more.is_empty()) {
-                // Writing to a String cannot fail.
-                let _ = write!(line, ", {more}");
-            }
-            voice::line(&line);
+            let comma = if outcome.is_empty() { "" } else { ", " };
+            let text = format!("{}: done in {seconds:.2} s{comma}{outcome}", self.stage.label);
+            sink::line(&lock(&self.stage.state).line(text));
         }
     }
 
-    /// Nothing is drawn or written from here on.
+    /// Stops drawing and writing.
     fn stop(&mut self) {
         if let Some((stop, painter)) = self.painter.take() {
             drop(stop);
-            // One that panicked has said so.
+            // A panic of the painter has been printed.
             let _ = painter.join();
         }
-        if self.voice == Voice::Bars {
-            self.bar.finish_and_clear();
-            take_down();
+        if self.stage.sink == ProgressSink::Bar {
+            self.stage.bar.finish_and_clear();
+            clear_bar();
         }
     }
 }
@@ -195,20 +203,73 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.stop();
-        tracing::info!(stage = self.label, seconds = self.start.elapsed().as_secs_f64(), "ends");
+        tracing::info!(stage = self.stage.label, seconds = self.start.elapsed().as_secs_f64(), "ends");
+    }
+}
+
+impl Stage {
+    /// Shows the state until told to stop, on a thread of its own. `update` may take a while, so the
+    /// state is not locked meanwhile.
+    fn paint(&self, stopped: &mpsc::Receiver<()>, mut update: impl FnMut(&mut State)) {
+        let mut last = Instant::now();
+        let mut has_length = false;
+        while stopped.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
+            let before = lock(&self.state).clone();
+            let mut now = before.clone();
+            update(&mut now);
+            if now != before {
+                let mut state = lock(&self.state);
+                state.figure.clone_from(&now.figure);
+                (state.done, state.of) = (state.done.max(now.done), state.of.max(now.of));
+                // A kernel that was measured is not measured again.
+                state.kernel.take_if(|kernel| now.kernel.is_none() && Some(*kernel) == before.kernel);
+            }
+            match self.sink {
+                ProgressSink::Bar => self.draw(&now, &mut has_length),
+                ProgressSink::Lines if last.elapsed() >= PAUSE => {
+                    last = Instant::now();
+                    sink::line(&now.line(format!("{}: {}", self.label, self.count(&now))));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn draw(&self, state: &State, has_length: &mut bool) {
+        self.bar.set_message(state.line(String::new()));
+        if state.of > 0 {
+            if !std::mem::replace(has_length, true) {
+                self.bar.set_style(style(match self.unit {
+                    Unit::Steps => "{prefix} {bar:30.cyan} {pos}/{len} {elapsed} {msg}",
+                    Unit::Bytes => "{prefix} {bar:30.cyan} {bytes}/{total_bytes} {bytes_per_sec}, {eta} to go {msg}",
+                }));
+            }
+            self.bar.set_length(state.of);
+            self.bar.set_position(state.done);
+        }
+        self.bar.tick();
+    }
+
+    fn count(&self, state: &State) -> String {
+        match (self.unit, state.of) {
+            (_, 0) if state.done == 0 => "goes on".to_owned(),
+            (Unit::Steps, of) => format!("{}/{of}", state.done),
+            (Unit::Bytes, 0) => HumanBytes(state.done).to_string(),
+            (Unit::Bytes, of) => format!("{} of {}", HumanBytes(state.done), HumanBytes(of)),
+        }
     }
 }
 
 /// Shows the events of an experiment, one bar a task.
-pub struct Teller {
-    voice: Voice,
+pub struct ProgressObserver {
+    sink: ProgressSink,
     bar: Mutex<Option<Bar>>,
 }
 
-impl Teller {
-    /// Shows them as `voice` says.
-    pub fn shared(voice: Voice) -> Arc<dyn Observer> {
-        Arc::new(Self { voice, bar: Mutex::default() })
+impl ProgressObserver {
+    /// An observer that shows events on `sink`.
+    pub fn shared(sink: ProgressSink) -> Arc<dyn Observer> {
+        Arc::new(Self { sink, bar: Mutex::default() })
     }
 
     fn end(&self, end: End) {
@@ -223,10 +284,10 @@ impl Teller {
     }
 }
 
-impl Observer for Teller {
+impl Observer for ProgressObserver {
     fn observe(&self, event: Event<'_>) {
         match event {
-            Event::Begin(task) => *lock(&self.bar) = Some(Bar::of_task(task, self.voice)),
+            Event::Begin(task) => *lock(&self.bar) = Some(Bar::of_task(task, self.sink)),
             Event::Step(step) => {
                 if let Some(bar) = &*lock(&self.bar) {
                     bar.step(step);
@@ -235,7 +296,7 @@ impl Observer for Teller {
             Event::End(end) => self.end(end),
             Event::Remarks(dataset) if !dataset.remarks.is_empty() => {
                 let remarks: Vec<String> = dataset.remarks.iter().map(ToString::to_string).collect();
-                tell(&format!("{}: {}", dataset.name, remarks.join("; ")), self.voice);
+                announce(&format!("{}: {}", dataset.name, remarks.join("; ")), self.sink);
             }
             Event::Checkpoint(notice) => note(&format!("note: {notice}")),
             _ => {}
@@ -250,71 +311,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn style(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     style.progress_chars("━━─")
-}
-
-/// Shows what is known of a stage, on a thread of its own.
-struct Painter {
-    label: String,
-    voice: Voice,
-    unit: Unit,
-    known: Arc<Mutex<Known>>,
-    bar: ProgressBar,
-}
-
-impl Painter {
-    fn paint(self, stopped: &mpsc::Receiver<()>, mut look: impl FnMut(&mut Known)) {
-        let mut last = Instant::now();
-        let mut has_length = false;
-        while stopped.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
-            // Looking may take a while, in which the computation is not to wait.
-            let mut seen = lock(&self.known).clone();
-            let before = seen.clone();
-            look(&mut seen);
-            if seen != before {
-                let mut known = lock(&self.known);
-                known.figure.clone_from(&seen.figure);
-                (known.done, known.of) = (known.done.max(seen.done), known.of.max(seen.of));
-            }
-            match self.voice {
-                Voice::Bars => self.draw(&seen, &mut has_length),
-                Voice::Lines if last.elapsed() >= PAUSE => {
-                    last = Instant::now();
-                    voice::line(&self.line(&seen));
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn draw(&self, known: &Known, has_length: &mut bool) {
-        let text = [known.message.as_str(), &known.figure];
-        let text: Vec<&str> = text.into_iter().filter(|text| !text.is_empty()).collect();
-        self.bar.set_message(text.join(", "));
-        if known.of > 0 {
-            if !std::mem::replace(has_length, true) {
-                self.bar.set_style(style(match self.unit {
-                    Unit::Steps => "{prefix} {bar:30.cyan} {pos}/{len} {elapsed} {msg}",
-                    Unit::Bytes => "{prefix} {bar:30.cyan} {bytes}/{total_bytes} {bytes_per_sec}, {eta} to go {msg}",
-                }));
-            }
-            self.bar.set_length(known.of);
-            self.bar.set_position(known.done);
-        }
-        self.bar.tick();
-    }
-
-    fn line(&self, known: &Known) -> String {
-        let count = match (self.unit, known.of) {
-            (_, 0) if known.done == 0 => "goes on".to_owned(),
-            (Unit::Steps, of) => format!("{}/{of}", known.done),
-            (Unit::Bytes, 0) => format!("{}", HumanBytes(known.done)),
-            (Unit::Bytes, of) => format!("{} of {}", HumanBytes(known.done), HumanBytes(of)),
-        };
-        let mut line = format!("{}: {count}", self.label);
-        for more in [&known.message, &known.figure].into_iter().filter(|more| !more.is_empty()) {
-            // Writing to a String cannot fail.
-            let _ = write!(line, ", {more}");
-        }
-        line
-    }
 }

@@ -98,7 +98,7 @@ impl Session<'_> {
     /// Embeds the graph, and keeps nothing of it.
     fn try_embed(&mut self) -> Result<(), ModelError> {
         let start = Instant::now();
-        let running = Running::begin(&self.teller, Task::Stage(FOLLOW));
+        let running = Running::begin(&self.observer, Task::Stage(FOLLOW));
         let tried = self.follower().try_embed(Monitor::new(running.iterations()));
         running.done();
         self.seconds.train += start.elapsed().as_secs_f64();

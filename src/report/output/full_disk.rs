@@ -4,23 +4,23 @@ use std::io::{self, Write};
 
 use crate::engine::checkpoint::{Space, is_full};
 
-/// Asked for room where a disk is full, with what is still to be written; says whether there is more now.
-pub type MakeRoom<'a> = dyn Fn(Space) -> bool + 'a;
+/// Frees space on a full disk, for what is still to be written. Returns whether it freed any.
+pub type FreeSpace<'a> = dyn Fn(Space) -> bool + 'a;
 
-/// There is nothing that could be removed.
-pub(super) fn none(_: Space) -> bool {
+/// Frees nothing.
+pub(super) fn nothing_to_free(_: Space) -> bool {
     false
 }
 
-/// Tries again where a disk is full and room was made for what is still to be written.
-pub(super) fn with_room<T>(
+/// Tries again as long as the disk is full and space can be freed.
+pub(super) fn retry_when_full<T>(
     to_come: Space,
-    make_room: &MakeRoom<'_>,
+    free_space: &FreeSpace<'_>,
     mut attempt: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
     loop {
         match attempt() {
-            Err(error) if is_full(&error) && make_room(to_come) => {}
+            Err(error) if is_full(&error) && free_space(to_come) => {}
             done => return done,
         }
     }
@@ -43,24 +43,24 @@ impl Write for Count {
     }
 }
 
-/// Writes, and where the disk is full asks for room and goes on.
-pub(super) struct RoomWriter<'a, W> {
+/// A writer that frees space where the disk is full, and goes on.
+pub(super) struct RetryingWriter<'a, W> {
     writer: W,
     /// What is still to be written, here and after it.
     to_come: Space,
-    make_room: &'a MakeRoom<'a>,
+    free_space: &'a FreeSpace<'a>,
 }
 
-impl<'a, W: Write> RoomWriter<'a, W> {
-    pub(super) fn new(writer: W, to_come: Space, make_room: &'a MakeRoom<'a>) -> Self {
-        Self { writer, to_come, make_room }
+impl<'a, W: Write> RetryingWriter<'a, W> {
+    pub(super) fn new(writer: W, to_come: Space, free_space: &'a FreeSpace<'a>) -> Self {
+        Self { writer, to_come, free_space }
     }
 }
 
-impl<W: Write> Write for RoomWriter<'_, W> {
+impl<W: Write> Write for RetryingWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let to_come = Space { bytes: self.to_come.bytes.max(bytes.len() as u64), ..self.to_come };
-        let written = with_room(to_come, self.make_room, || self.writer.write(bytes))?;
+        let written = retry_when_full(to_come, self.free_space, || self.writer.write(bytes))?;
         self.to_come.bytes = self.to_come.bytes.saturating_sub(written as u64);
         Ok(written)
     }
