@@ -1,4 +1,4 @@
-//! Sparse factors prepared for products, by worker.
+//! Sparse matrices in the format of the kernels, by worker.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -9,29 +9,29 @@ use crate::kernel::spmm::{LengthSortedRows, RowPermutation};
 use crate::matrix::Entries;
 use crate::plan::{Action, Diagonal, Program};
 
-/// Copies of a worker's tiles with their rows sorted by length, made when first asked for.
+/// Copies of a worker's tiles with their rows sorted by length, built when first needed.
 #[derive(Default)]
 pub(super) struct Operands {
-    known: Vec<Known>,
+    cached: Vec<Cached>,
 }
 
-struct Known {
+struct Cached {
     matrix: Arc<Sparse>,
     tiles: Range<usize>,
     sorted: Option<Rc<LengthSortedRows>>,
-    /// Once somebody asked for it.
+    /// `None` before it is first needed.
     permuted: Option<Option<Rc<PermutedMatrix>>>,
 }
 
 impl Operands {
-    /// The rows of some tiles sorted by length, where that pays.
+    /// The rows of some tiles sorted by length, if products are faster in that format.
     pub(super) fn sorted(&mut self, matrix: &Arc<Sparse>, tiles: &Range<usize>) -> Option<Rc<LengthSortedRows>> {
-        self.known(matrix, tiles).sorted.clone()
+        self.cached(matrix, tiles).sorted.clone()
     }
 
-    /// PAPᵀ of a matrix with these tiles, where rows sorted by length pay.
+    /// PAPᵀ of a matrix with these tiles, if products are faster in sorted rows.
     pub(super) fn permuted(&mut self, matrix: &Arc<Sparse>, tiles: &Range<usize>) -> Option<Rc<PermutedMatrix>> {
-        let Known { sorted, permuted, .. } = self.known(matrix, tiles);
+        let Cached { sorted, permuted, .. } = self.cached(matrix, tiles);
         let permute = || {
             let (permutation, rows) = sorted.as_ref()?.permuted()?;
             Some(Rc::new(PermutedMatrix { original: matrix.clone(), rows, permutation }))
@@ -39,16 +39,16 @@ impl Operands {
         permuted.get_or_insert_with(permute).clone()
     }
 
-    fn known(&mut self, matrix: &Arc<Sparse>, tiles: &Range<usize>) -> &mut Known {
-        let is_it = |known: &Known| Arc::ptr_eq(&known.matrix, matrix) && known.tiles == *tiles;
-        let place = self.known.iter().position(is_it).unwrap_or_else(|| {
+    fn cached(&mut self, matrix: &Arc<Sparse>, tiles: &Range<usize>) -> &mut Cached {
+        let is_same = |cached: &Cached| Arc::ptr_eq(&cached.matrix, matrix) && cached.tiles == *tiles;
+        let position = self.cached.iter().position(is_same).unwrap_or_else(|| {
             let has_one_strip = matrix.strips() == 1 && !matrix.is_outline();
             let cells = tiles.clone().map(|tile| matrix.cell(tile, 0));
             let sorted = has_one_strip.then(|| LengthSortedRows::new(cells)).flatten().map(Rc::new);
-            self.known.push(Known { matrix: matrix.clone(), tiles: tiles.clone(), sorted, permuted: None });
-            self.known.len() - 1
+            self.cached.push(Cached { matrix: matrix.clone(), tiles: tiles.clone(), sorted, permuted: None });
+            self.cached.len() - 1
         });
-        &mut self.known[place]
+        &mut self.cached[position]
     }
 }
 
@@ -60,13 +60,19 @@ pub(super) struct PermutedMatrix {
 }
 
 impl PermutedMatrix {
-    /// A program for panels whose rows are permuted by P. `None` if it multiplies by another
-    /// matrix, or has a step that depends on the order of the rows.
+    /// The program for panels whose rows are permuted by P. `None` if it multiplies by another matrix,
+    /// or has a step that depends on the order of the rows.
     pub(super) fn program(&self, program: &Program) -> Option<Program> {
         let commutes = program.steps().iter().all(|step| match &step.action {
             Action::Sparse { matrix, .. } => Arc::ptr_eq(matrix, &self.original),
             Action::Combine { .. } | Action::RankOne { .. } | Action::ColumnSums { .. } => true,
-            _ => false,
+            Action::Dense { .. }
+            | Action::Map { .. }
+            | Action::Project { .. }
+            | Action::Spread { .. }
+            | Action::Arrange { .. }
+            | Action::Stored { .. }
+            | Action::HStack { .. } => false,
         });
         let rows = self.permutation.rows();
         let has_all_rows = program.input_rows() == rows

@@ -1,4 +1,4 @@
-//! The computation of one step on one worker: its own tiles of the result.
+//! Computes a worker's tiles of the result of a step.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::tree::{Combine, Tree};
 use crate::kernel::panel::{Panel, PanelMut, stride};
 use crate::kernel::spmm::{Factors, Operand, Segments, spmm};
 use crate::kernel::{Buffer, columns, elementwise, gemm};
-use crate::plan::{Action, Diagonal, Epilogue, Layout, Layouts, RowRange, Side, Step, Term, Value};
+use crate::plan::{Access, Action, Diagonal, Epilogue, Layout, Layouts, RowRange, Side, Step, Term, Value};
 
 /// State that the steps of a worker share.
 pub(super) struct Context {
@@ -25,17 +25,17 @@ pub(super) struct Context {
     pub(super) layouts: Layouts,
     pub(super) pool: Rc<RefCell<Pool>>,
     pub(super) operands: Rc<RefCell<Operands>>,
-    /// The matrix and the permutation of the rows of all panels, where they are permuted.
+    /// The matrix and the permutation of the rows of all panels, if they are permuted.
     pub(super) permuted: Option<Rc<PermutedMatrix>>,
     pub(super) dense_scratch: RefCell<gemm::Scratch>,
-    /// Scratch: a panel joined from several workers' parts.
+    /// Scratch memory for a panel joined from the shards of several workers.
     pub(super) joined: RefCell<Buffer>,
-    /// Seconds that each step of each program took this worker when it was last run.
+    /// Seconds of each step of each program on this worker, in its last run.
     pub(super) seconds: RefCell<Vec<Vec<f64>>>,
 }
 
 impl Context {
-    /// A context for panels of which this worker has all rows, permuted as `permuted` says.
+    /// A context in which this worker has all rows of each panel.
     pub(super) fn alone(&self, layouts: Layouts, permuted: Option<Rc<PermutedMatrix>>) -> Self {
         Self {
             worker: 0,
@@ -51,7 +51,7 @@ impl Context {
         }
     }
 
-    /// Makes this worker's shard of a panel, tile after tile.
+    /// Computes this worker's shard of a panel, tile by tile.
     pub(super) fn shard_by_tiles(
         &self,
         rows: usize,
@@ -70,7 +70,7 @@ impl Context {
         })
     }
 
-    /// Makes this worker's shard of a panel in a recycled buffer.
+    /// Computes this worker's shard of a panel in a recycled buffer.
     pub(super) fn shard(
         &self,
         rows: usize,
@@ -85,7 +85,7 @@ impl Context {
         Ok(Shard::new(rows, own, cols, buffer))
     }
 
-    /// The part of a tile tree over this worker's tiles.
+    /// This worker's part of a reduction over tiles.
     pub(super) fn partial(
         &self,
         rows: usize,
@@ -103,41 +103,19 @@ impl Context {
     }
 }
 
-/// In which form a step reads a value.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Access {
-    /// The worker's own rows.
-    OwnRows,
-    /// All rows.
-    AllRows,
-    /// A sum that everybody has.
-    Reduced,
-}
-
-/// What a step reads, and how.
+/// The values that a step reads, each once for each way of access. A step without inputs is started
+/// by the input of the program.
 pub(super) fn reads(step: &Step) -> Vec<(Value, Access)> {
-    let mut reads: Vec<(Value, Access)> = match &step.action {
-        Action::Sparse { input, .. } | Action::Dense { input, .. } | Action::Own { input, .. } => {
-            vec![(*input, Access::AllRows)]
-        }
-        Action::Project { input, .. } | Action::ColumnSums { input } => vec![(*input, Access::OwnRows)],
-        Action::Spread { input, .. } | Action::RankOne { input, .. } => vec![(*input, Access::Reduced)],
-        // An empty sum has the columns of `like`.
-        Action::Combine { terms, like } if terms.is_empty() => vec![(*like, Access::OwnRows)],
-        // Stored matrices depend on nothing; the input starts the step.
-        Action::Stored { .. } => vec![(Value::INPUT, Access::OwnRows)],
-        Action::HStack { values } => values.iter().map(|value| (*value, Access::OwnRows)).collect(),
-        Action::Combine { terms, .. } => terms.iter().map(|term| (term.value, Access::OwnRows)).collect(),
-        Action::Arrange { pieces } => pieces.iter().map(|piece| (piece.value, Access::AllRows)).collect(),
-    };
-    let add = step.action.epilogue().and_then(|epilogue| epilogue.add.as_ref());
-    reads.extend(add.map(|add| (add.value, Access::OwnRows)));
+    let mut reads = step.action.reads();
+    if reads.is_empty() {
+        reads.push((Value::INPUT, Access::OwnRows));
+    }
     reads.sort_unstable();
     reads.dedup();
     reads
 }
 
-/// The payloads of a step, by value and form.
+/// The payloads of a step, by value and access.
 struct Inputs<'a> {
     reads: &'a [(Value, Access)],
     payloads: &'a [Payload],
@@ -146,27 +124,27 @@ struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     fn find(&self, value: Value, access: Access) -> &'a Payload {
         let position = self.reads.iter().position(|read| *read == (value, access));
-        &self.payloads[position.expect("a step reads only what it says it reads")]
+        &self.payloads[position.expect("a step reads the values that `reads` lists")]
     }
 
     fn shard(&self, value: Value) -> &'a Shard {
         match self.find(value, Access::OwnRows) {
             Payload::Shard(shard) => shard,
-            _ => unreachable!("a value that is read locally is a shard"),
+            _ => unreachable!("own rows are a shard"),
         }
     }
 
-    fn whole(&self, value: Value) -> &'a GatheredPanel {
+    fn gathered(&self, value: Value) -> &'a GatheredPanel {
         match self.find(value, Access::AllRows) {
-            Payload::Gathered(whole) => whole,
-            _ => unreachable!("a value that is read whole was gathered"),
+            Payload::Gathered(panel) => panel,
+            _ => unreachable!("all rows were gathered"),
         }
     }
 
     fn reduced(&self, value: Value) -> &'a Reduced {
         match self.find(value, Access::Reduced) {
             Payload::Reduced(reduced) => reduced,
-            _ => unreachable!("a reduced value was reduced"),
+            _ => unreachable!("a reduction came before"),
         }
     }
 }
@@ -181,7 +159,7 @@ pub(super) fn compute(
     let inputs = Inputs { reads, payloads };
     let shard = match &step.action {
         Action::Sparse { matrix, right, input, epilogue, .. } => {
-            let x = inputs.whole(*input);
+            let x = inputs.gathered(*input);
             context.shard(step.rows, x.cols, |layout, y| {
                 let (own, tiles) = (layout.rows(context.worker), layout.tiles(context.worker));
                 let factors = Factors {
@@ -204,7 +182,7 @@ pub(super) fn compute(
         }
         Action::Dense { matrix, mask, input, epilogue, .. } => {
             let masked = &mut Vec::new();
-            let x = inputs.whole(*input);
+            let x = inputs.gathered(*input);
             let joined = &mut *context.joined.borrow_mut();
             let g = Panel::new(x.total_rows, x.cols, x.rows().joined(joined));
             context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
@@ -213,8 +191,8 @@ pub(super) fn compute(
                 Ok(())
             })?
         }
-        Action::Own { map, side, input, epilogue, .. } => {
-            let x = inputs.whole(*input);
+        Action::Map { map, side, input, epilogue, .. } => {
+            let x = inputs.gathered(*input);
             let joined = &mut *context.joined.borrow_mut();
             let g = Panel::new(x.total_rows, x.cols, x.rows().joined(joined));
             context.shard_by_tiles(step.rows, x.cols, |rows, mut out| {
@@ -251,10 +229,10 @@ pub(super) fn compute(
             return Ok(Payload::Partial(partial.into()));
         }
         Action::Spread { input, epilogue } => {
-            let whole = inputs.reduced(*input);
-            context.shard_by_tiles(step.rows, whole.cols, |rows, mut out| {
+            let reduced = inputs.reduced(*input);
+            context.shard_by_tiles(step.rows, reduced.cols, |rows, mut out| {
                 for (row, number) in rows.clone().enumerate() {
-                    let source = &whole.values[number * whole.cols..][..whole.cols];
+                    let source = &reduced.values[number * reduced.cols..][..reduced.cols];
                     write_row(source, &mut out, row);
                 }
                 finish(epilogue, &inputs, rows, out);
@@ -281,7 +259,7 @@ pub(super) fn compute(
             })?
         }
         Action::Arrange { pieces } => {
-            let sources: Vec<Segments<'_>> = pieces.iter().map(|piece| inputs.whole(piece.value).rows()).collect();
+            let sources: Vec<Segments<'_>> = pieces.iter().map(|piece| inputs.gathered(piece.value).rows()).collect();
             let cols = sources.first().map_or(0, |source| source.cols);
             context.shard_by_tiles(step.rows, cols, |rows, mut out| {
                 arrange(pieces, &sources, rows, out.data_mut(), stride(cols));

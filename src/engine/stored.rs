@@ -1,4 +1,4 @@
-//! Stored matrices as panels: loading, forming, slicing, stacking.
+//! Stored matrices as panels, and panels from panels: columns, stacks, products.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::kernel::gram;
 use crate::kernel::panel::{PanelMut, stride};
 use crate::kernel::{Mask, Panel};
 use crate::matrix::Dense;
-use crate::plan::{Action, Layouts, Program, Source};
+use crate::plan::{Layouts, Leaf, Program, Source};
 
-/// Verifies the tiles of some workers in every matrix that the programs read.
+/// Verifies the tiles that some workers read of the sparse matrices of programs.
 pub(super) fn make_ready(
     programs: &[Arc<Program>],
     layouts: &Layouts,
@@ -21,7 +21,7 @@ pub(super) fn make_ready(
 ) -> Result<(), EngineError> {
     let mut ready: Vec<&Arc<Sparse>> = Vec::new();
     for step in programs.iter().flat_map(|program| program.steps()) {
-        if let Action::Sparse { matrix, .. } | Action::Stored { source: Source::Sparse(matrix), .. } = &step.action
+        if let Some((_, Leaf::Sparse(matrix))) = step.action.leaf()
             && !ready.iter().any(|other| Arc::ptr_eq(other, matrix))
         {
             matrix.ready(layouts.get(matrix.rows()).tiles_of(workers.clone()))?;
@@ -31,7 +31,7 @@ pub(super) fn make_ready(
     Ok(())
 }
 
-/// Consecutive rows of a stored matrix; masked ones are copied to `scratch`.
+/// Consecutive rows of a stored matrix. A masked matrix is copied to `scratch`.
 pub(super) fn stored_rows<'a>(
     matrix: &'a Dense,
     mask: Option<Mask>,
@@ -48,7 +48,7 @@ pub(super) fn stored_rows<'a>(
     scratch
 }
 
-/// Fills a panel with a tile of a stored matrix.
+/// Copies a tile of a stored matrix into a panel.
 pub(super) fn load(source: &Source, rows: Range<usize>, mut out: PanelMut<'_>) {
     let stride = out.stride();
     match source {
@@ -101,7 +101,7 @@ impl Context {
 }
 
 impl Session<'_> {
-    /// Forms a matrix by its program, given by position.
+    /// Forms a matrix by its program, given by number.
     ///
     /// # Panics
     /// If there is no such program.
@@ -142,8 +142,8 @@ impl Session<'_> {
         self.reduce(partial, "a product of panels")
     }
 
-    /// The Gram matrix of a stored matrix, row-major, without copying it; a mask is drawn tile by
-    /// tile.
+    /// The Gram matrix of a stored matrix, row-major. Tiles are masked one at a time, without a copy of
+    /// the matrix.
     pub fn gram_of(&mut self, matrix: &Dense, mask: Option<Mask>) -> Result<Vec<f64>, EngineError> {
         let cols = matrix.columns();
         let (mut panel, mut scratch) = (Vec::new(), gram::Scratch::default());

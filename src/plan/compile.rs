@@ -1,8 +1,9 @@
-//! From the expression to the steps.
+//! Compiles an expression into steps.
 //!
-//! The compiler walks down the expression with a scaled value in hand and comes back with a sum of terms: a product is
-//! only made at a leaf, scalars and diagonals ride along on the terms, and sums stay unsummed until somebody needs the
-//! panel. What was multiplied once is remembered by node, so that sharing in the expression is sharing in the program.
+//! The compiler descends the expression with a scaled value, and returns the product as a sum of
+//! terms. Only leaves make products. Scalars and diagonals become factors of terms, and a sum
+//! becomes a panel only where a step needs one. Products are cached by node, so that shared parts of
+//! the expression are shared in the program.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,8 +19,8 @@ pub(super) struct DiagonalProduct {
     pub(super) product: Diagonal,
 }
 
-/// The steps that multiply by `matrix` or by its transpose, with nothing fused, and the diagonals that were multiplied
-/// together on the way.
+/// The steps that multiply by `matrix` or by its transpose, without epilogues, and the products of
+/// diagonals that were computed.
 pub(super) fn steps(matrix: &Matrix, side: Side, is_written_out: bool) -> (Program, Vec<DiagonalProduct>) {
     let shape = side.shape_of(matrix);
     let mut compiler = Compiler { is_written_out, ..Compiler::default() };
@@ -31,22 +32,24 @@ pub(super) fn steps(matrix: &Matrix, side: Side, is_written_out: bool) -> (Progr
 /// A sum of terms; empty is zero.
 pub(super) type Sum = Vec<Term>;
 
-/// A value with a diagonal before it, not yet applied.
+/// A value and a diagonal factor that is not applied yet.
 #[derive(Clone)]
 pub(super) struct Scaled {
     pub(super) value: Value,
     pub(super) diagonal: Option<Diagonal>,
 }
 
-/// Names a diagonal by where its values are. The compiler keeps every diagonal alive, so the name is not used again.
+/// Identifies a diagonal by the address of its values. The compiler keeps every diagonal alive, so an
+/// address is not used again.
 fn diagonal_key(diagonal: &Option<Diagonal>) -> usize {
     diagonal.as_ref().map_or(0, |diagonal| diagonal.values.as_ptr().addr())
 }
 
-/// Names a panel made from others, so that it is made once.
+/// Identifies a panel computed from others, so that it is computed once.
 #[derive(PartialEq, Eq, Hash)]
 enum Made {
-    /// A sum of so many rows, as wide as a value, term by term: value, diagonal and the bits of the coefficient.
+    /// A sum: its rows, a value with its columns, and for each term the value, the diagonal and the
+    /// bits of the coefficient.
     Sum(usize, Value, Vec<(Value, usize, u64)>),
     /// The column sums of a value.
     ColumnSums(Value),
@@ -54,7 +57,7 @@ enum Made {
     Slice(RowRange),
 }
 
-/// A product is known by its matrix, the side, and what it is multiplied with.
+/// Identifies a product by its matrix, the side, the value and its diagonal.
 type ProductKey = (usize, Side, Value, usize);
 
 #[derive(Default)]
@@ -62,14 +65,14 @@ pub(super) struct Compiler {
     pub(super) steps: Vec<Step>,
     products: HashMap<ProductKey, (Sum, Option<Diagonal>)>,
     made: HashMap<Made, (Value, Vec<Diagonal>)>,
-    /// A value with as many columns as the products that are being made.
+    /// A value with the columns of the current products.
     pub(super) like: Value,
-    /// Nothing is made once for two readers, and polynomials are sums of powers.
+    /// Nothing is shared, and polynomials are sums of powers.
     is_written_out: bool,
     diagonals: Vec<DiagonalProduct>,
-    /// The matrices that pick rows, by what they pick.
+    /// Selection matrices, by row indices and number of columns.
     selections: HashMap<(Arc<[usize]>, usize), Arc<Sparse>>,
-    /// Panels of whole matrices, by matrix.
+    /// The entries of matrices, by matrix.
     pub(super) formed: HashMap<usize, Sum>,
 }
 
@@ -87,12 +90,12 @@ impl Compiler {
         {
             return sum.clone();
         }
-        let sum = self.product_anew(matrix, side, x);
+        let sum = self.compute_product(matrix, side, x);
         self.products.insert(key, (sum.clone(), x.diagonal.clone()));
         sum
     }
 
-    fn product_anew(&mut self, matrix: &Matrix, side: Side, x: &Scaled) -> Sum {
+    fn compute_product(&mut self, matrix: &Matrix, side: Side, x: &Scaled) -> Sum {
         let Shape { rows, columns } = side.shape_of(matrix);
         match matrix.kind() {
             Kind::Zero => Sum::new(),
@@ -123,8 +126,8 @@ impl Compiler {
                     }
                     Side::Transposed => {
                         let name = format!("{name}ᵀ");
-                        let whole = self.push(rows, Action::Project { name, matrix: data, mask, input });
-                        self.push(rows, Action::Spread { input: whole, epilogue: Epilogue::default() })
+                        let sums = self.push(rows, Action::Project { name, matrix: data, mask, input });
+                        self.push(rows, Action::Spread { input: sums, epilogue: Epilogue::default() })
                     }
                 };
                 vec![Term::plain(value)]
@@ -132,7 +135,7 @@ impl Compiler {
             Kind::Own { name, map } => {
                 let name = if side == Side::Plain { name.to_string() } else { format!("{name}ᵀ") };
                 let (map, input, epilogue) = (map.clone(), self.applied(x, columns), Epilogue::default());
-                vec![Term::plain(self.push(rows, Action::Own { name, map, side, input, epilogue }))]
+                vec![Term::plain(self.push(rows, Action::Map { name, map, side, input, epilogue }))]
             }
             Kind::Ones => {
                 let input = self.applied(x, columns);
@@ -200,12 +203,13 @@ impl Compiler {
         }
     }
 
-    /// `matrix · sum`. A single term goes in as it is, its coefficient kept outside; more are summed first.
+    /// `matrix · sum`. The coefficient of a single term is applied to the product; several terms are
+    /// summed first.
     pub(super) fn product_of_sum(&mut self, matrix: &Matrix, side: Side, sum: Sum) -> Sum {
         self.with_scaled(sum, side.shape_of(matrix).columns, |compiler, x| compiler.product(matrix, side, x))
     }
 
-    /// Applies a linear function to a sum by way of one scaled value.
+    /// Applies a linear function of one scaled value to a sum.
     fn with_scaled(&mut self, sum: Sum, rows: usize, linear: impl FnOnce(&mut Self, &Scaled) -> Sum) -> Sum {
         match sum.as_slice() {
             [] => Sum::new(),
@@ -252,7 +256,7 @@ impl Compiler {
         self.with_scaled(sum, rows, |compiler, x| compiler.sparse(role, "gather".into(), selection, x))
     }
 
-    /// `[A, B]·x = A·x₁ + B·x₂` with the rows of x cut to fit.
+    /// `[A, B]·x = A·x₁ + B·x₂`, where x₁ and x₂ are the corresponding rows of x.
     fn sum_of_slices(&mut self, parts: &[Matrix], side: Side, x: &Scaled, rows: usize) -> Sum {
         let value = self.applied(x, rows);
         let mut first_row = 0;
@@ -267,15 +271,15 @@ impl Compiler {
         self.sum_of_products(products, side)
     }
 
-    /// `Σ Aᵢ·xᵢ`. Those that end in the same factor, `T·B₁·x₁ + T·B₂·x₂`, share it: `T·(B₁·x₁ + B₂·x₂)`, so that
-    /// `[X, T·X, T·(T·X), …]` takes one product a power.
+    /// `Σ Aᵢ·xᵢ`. A common left factor is applied once: `T·B₁·x₁ + T·B₂·x₂ = T·(B₁·x₁ + B₂·x₂)`, so
+    /// that `[X, T·X, T·(T·X), …]` takes one product a power.
     fn sum_of_products(&mut self, mut products: Vec<(Matrix, Value)>, side: Side) -> Sum {
-        let split = |matrix: &Matrix| match matrix.kind() {
-            Kind::Product(left, right) => Some(match side {
+        let split = |matrix: &Matrix| {
+            let Kind::Product(left, right) = matrix.kind() else { return None };
+            Some(match side {
                 Side::Plain => (left.clone(), right.clone()),
                 Side::Transposed => (right.clone(), left.clone()),
-            }),
-            _ => None,
+            })
         };
         let mut sum = Sum::new();
         while !products.is_empty() {
@@ -326,19 +330,19 @@ impl Compiler {
             return term.value;
         }
         let key = |term: &Term| (term.value, diagonal_key(&term.diagonal), term.coefficient.to_bits());
-        let name = Made::Sum(rows, self.like, sum.iter().map(key).collect());
+        let sum_key = Made::Sum(rows, self.like, sum.iter().map(key).collect());
         let diagonals = sum.iter().filter_map(|term| term.diagonal.clone()).collect();
         let like = self.like;
-        self.make(name, diagonals, rows, || Action::Combine { terms: sum.clone(), like })
+        self.make(sum_key, diagonals, rows, || Action::Combine { terms: sum.clone(), like })
     }
 
-    /// The matrix that picks rows `indices` out of `columns`. The indices were checked when the gather was stated.
+    /// The matrix that selects rows `indices` of `columns` rows. `Matrix` checks the indices.
     pub(super) fn selection(&mut self, indices: &Arc<[usize]>, columns: usize) -> Arc<Sparse> {
-        let make = || Sparse::selection(indices, columns).expect("indices of a gather are checked when it is stated");
+        let make = || Sparse::selection(indices, columns).expect("the indices were checked when the matrix was built");
         self.selections.entry((indices.clone(), columns)).or_insert_with(|| Arc::new(make())).clone()
     }
 
-    /// The product of two diagonals, made once.
+    /// The product of two diagonals, computed once.
     fn diagonal_product(&mut self, outer: Diagonal, inner: &Diagonal) -> Diagonal {
         if let Some(made) = self.diagonals.iter().find(|made| made.outer == outer && made.inner == *inner) {
             return made.product.clone();
@@ -348,13 +352,14 @@ impl Compiler {
         product
     }
 
-    /// Makes a panel, or finds it made. `keep` holds on to the diagonals whose addresses are part of the name.
-    fn make(&mut self, name: Made, keep: Vec<Diagonal>, rows: usize, action: impl FnOnce() -> Action) -> Value {
-        if let Some((value, _)) = self.made.get(&name) {
+    /// The value of a panel, computed if it was not before. `diagonals` are those whose addresses are
+    /// part of the key; they stay alive with it.
+    fn make(&mut self, key: Made, diagonals: Vec<Diagonal>, rows: usize, action: impl FnOnce() -> Action) -> Value {
+        if let Some((value, _)) = self.made.get(&key) {
             return *value;
         }
         let value = self.push(rows, action());
-        self.made.insert(name, (value, keep));
+        self.made.insert(key, (value, diagonals));
         value
     }
 }
@@ -367,7 +372,7 @@ pub(super) fn scale(mut sum: Sum, coefficient: f64) -> Sum {
     sum
 }
 
-/// Adds two sums up, term by term where they speak of the same panel.
+/// The sum of two sums, with terms of the same value and diagonal merged.
 pub(super) fn add(mut left: Sum, right: Sum) -> Sum {
     for term in right {
         let twin = left.iter_mut().find(|other| other.value == term.value && other.diagonal == term.diagonal);

@@ -1,6 +1,6 @@
-//! What a program costs, counted from shapes and non-zeros.
+//! The flops and bytes of a program, from shapes and non-zeros.
 
-use super::program::{Action, Program, Source, SparseRole, Step, Value};
+use super::program::{Action, Leaf, Program, Source, SparseRole, Step, Value};
 use crate::kernel::panel;
 
 /// The cost of a step or a program, for a panel of some number of columns.
@@ -8,11 +8,11 @@ use crate::kernel::panel;
 pub struct Count {
     /// Additions and multiplications.
     pub flops: u64,
-    /// Bytes that must be read and written, each operand once.
+    /// Bytes read and written, each operand once.
     pub bytes: u64,
-    /// The largest number of panels alive at once beside the input and the output.
+    /// The largest number of panels in memory at once, without the input and the output.
     pub temporaries: usize,
-    /// The most bytes that those panels take together.
+    /// The most bytes of these panels at once.
     pub temporary_bytes: u64,
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn panel_bytes(rows: usize, columns: usize) -> u64 {
 }
 
 impl Source {
-    /// How many columns a panel of so many rows gets.
+    /// Columns of the matrix, given its rows.
     pub(crate) fn columns(&self, rows: usize) -> usize {
         match self {
             Source::Dense { matrix, .. } => matrix.columns(),
@@ -30,18 +30,10 @@ impl Source {
             Source::Identity => rows,
         }
     }
-
-    fn bytes(&self) -> u64 {
-        match self {
-            Source::Dense { matrix, .. } => matrix.bytes(),
-            Source::Sparse(matrix) => matrix.bytes() as u64,
-            Source::Identity => 0,
-        }
-    }
 }
 
 impl Program {
-    /// What the program costs on a panel of so many columns.
+    /// The cost of the program on a panel of `columns` columns.
     pub fn count(&self, columns: usize) -> Count {
         let widths = self.widths(columns);
         let mut total = Count::default();
@@ -54,13 +46,13 @@ impl Program {
         total
     }
 
-    /// How many products with a stored sparse matrix the program takes; picking rows is not one.
+    /// The number of products with a stored sparse matrix, without gathers and scatters.
     pub fn sparse_products(&self) -> usize {
         let is_product = |step: &&Step| matches!(step.action, Action::Sparse { role: SparseRole::Multiply, .. });
         self.steps.iter().filter(is_product).count()
     }
 
-    /// The columns of every value, when the input has so many.
+    /// The columns of every value, given those of the input.
     pub(super) fn widths(&self, columns: usize) -> Vec<usize> {
         let mut widths = vec![columns];
         for step in &self.steps {
@@ -74,20 +66,24 @@ impl Program {
         widths
     }
 
-    /// What one step costs: its flops and the bytes of its operands and its result.
+    /// The cost of one step: its flops, and the bytes of its operands and its result.
     pub(super) fn count_step(&self, step: &Step, width: usize, widths: &[usize]) -> Count {
         let (rows, columns) = (step.rows as u64, width as u64);
-        let (product_flops, matrix_bytes) = match &step.action {
-            Action::Sparse { matrix, .. } => (2 * matrix.nonzeros() as u64 * columns, matrix.bytes() as u64),
+        let product_flops = match &step.action {
+            Action::Sparse { matrix, .. } => 2 * matrix.nonzeros() as u64 * columns,
             Action::Dense { matrix, .. } | Action::Project { matrix, .. } => {
-                (2 * matrix.bytes() / size_of::<f32>() as u64 * columns, matrix.bytes())
+                2 * matrix.bytes() / size_of::<f32>() as u64 * columns
             }
-            Action::Own { map, .. } => (map.flops() * columns, map.bytes()),
-            Action::ColumnSums { input } => (self.rows(*input) as u64 * columns, 0),
-            Action::Combine { terms, .. } => (2 * terms.len() as u64 * rows * columns, 0),
-            Action::Stored { source, .. } => (0, source.bytes()),
-            Action::Spread { .. } | Action::RankOne { .. } | Action::Arrange { .. } | Action::HStack { .. } => (0, 0),
+            Action::Map { map, .. } => map.flops() * columns,
+            Action::ColumnSums { input } => self.rows(*input) as u64 * columns,
+            Action::Combine { terms, .. } => 2 * terms.len() as u64 * rows * columns,
+            Action::Spread { .. }
+            | Action::RankOne { .. }
+            | Action::Arrange { .. }
+            | Action::Stored { .. }
+            | Action::HStack { .. } => 0,
         };
+        let matrix_bytes = step.action.leaf().map_or(0, |(_, leaf): (_, Leaf<'_>)| leaf.bytes());
         let epilogue_flops = step.action.epilogue().map_or(0, |epilogue| {
             let is_scaled = epilogue.alpha != 1.0 || epilogue.left.is_some();
             (u64::from(is_scaled) + 2 * u64::from(epilogue.add.is_some())) * rows * columns
@@ -103,7 +99,7 @@ impl Program {
         }
     }
 
-    /// The most panels that are in memory at once, of those that count, and the most bytes.
+    /// The most panels that are in memory at once, and the most bytes, of the values that `counts` selects.
     pub(super) fn peak(&self, widths: &[usize], counts: impl Fn(Value) -> bool) -> (usize, u64) {
         let mut last_reader = vec![0; self.steps.len() + 1];
         for (position, step) in self.steps.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! A program, one line a step.
+//! A program as text, one line a step.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use super::program::{Action, Epilogue, Program, SparseRole, Step, Term, Value};
 
-/// How a value is spelled where a step reads it.
+/// The text of a value where a step reads it.
 pub(super) type Spelling<'a> = &'a dyn Fn(Value) -> String;
 
 impl Display for Value {
@@ -17,14 +17,14 @@ impl Display for Value {
 }
 
 impl Action {
-    /// What kind of step it is, in one word.
+    /// The kind of the step, in one word.
     pub fn verb(&self) -> &'static str {
         match self {
             Action::Sparse { role: SparseRole::Multiply, .. } => "spmm",
             Action::Sparse { role: SparseRole::Gather, .. } => "gather",
             Action::Sparse { role: SparseRole::Scatter, .. } => "scatter",
             Action::Dense { .. } => "gemm",
-            Action::Own { .. } => "own",
+            Action::Map { .. } => "map",
             Action::Project { .. } => "project",
             Action::ColumnSums { .. } => "column-sums",
             Action::Spread { .. } => "spread",
@@ -34,17 +34,16 @@ impl Action {
             Action::Arrange { pieces } if pieces.len() == 1 => "slice",
             Action::Arrange { .. } => "stack",
             Action::Stored { .. } => "load",
-            Action::HStack { .. } => "beside",
+            Action::HStack { .. } => "hstack",
         }
     }
 
-    /// True when what the step makes reads as a sum.
+    /// Whether the formula of the step is a sum, which needs parentheses as a factor.
     pub(super) fn is_sum(&self) -> bool {
-        let is_added_to = self.epilogue().is_some_and(|epilogue| epilogue.add.is_some());
-        is_added_to || matches!(self, Action::Combine { terms, .. } if terms.len() > 1)
+        self.epilogue().is_some_and(|epilogue| epilogue.add.is_some()) || self.terms().len() > 1
     }
 
-    /// What the step computes, with values spelled as given.
+    /// The formula of the step, with values as `spell` writes them.
     pub(super) fn formula(&self, spell: Spelling<'_>) -> String {
         let mut text = self.epilogue().map(scaling).unwrap_or_default();
         // Writing to a String cannot fail.
@@ -54,7 +53,7 @@ impl Action {
                 write!(text, "{name}·{right}{}", spell(*input))
             }
             Action::Dense { name, input, .. }
-            | Action::Own { name, input, .. }
+            | Action::Map { name, input, .. }
             | Action::Project { name, input, .. } => {
                 write!(text, "{name}·{}", spell(*input))
             }

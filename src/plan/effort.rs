@@ -1,4 +1,4 @@
-//! How much thought goes into a program.
+//! Levels of optimisation.
 
 use super::algebra;
 use super::compile;
@@ -6,26 +6,27 @@ use super::fuse::fuse;
 use super::program::{Program, Side};
 use crate::matrix::Matrix;
 
-/// How much thought goes into a program. All of them give the same answer up to rounding.
+/// Which rewrites a program goes through. All give the same result up to rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Effort {
-    /// The expression as it is written: what is used twice is multiplied twice, and a polynomial takes every power from
-    /// the start. The number of steps can grow without bounds; for comparison only.
+    /// None: a common factor is multiplied every time it occurs, and a polynomial computes each
+    /// power from the beginning. The number of steps can grow exponentially; for comparison only.
     Written,
-    /// What is used twice is multiplied once, and polynomials run by Horner's rule.
+    /// Common sub-products are computed once, and polynomials use Horner's rule.
     Shared,
-    /// As [`Shared`](Effort::Shared), and then products of the same matrix are merged wherever algebra allows.
+    /// As [`Shared`](Effort::Shared), and products of the same matrix are merged where algebra allows.
     #[default]
     Planned,
 }
 
 impl Program {
-    /// The program that multiplies by `matrix`, or by its transpose, with as few sparse products as the planner finds.
+    /// The program that multiplies by `matrix`, or by its transpose, with the fewest sparse
+    /// products that the planner finds.
     pub fn compile(matrix: &Matrix, side: Side) -> Program {
         Self::compile_with(matrix, side, Effort::default())
     }
 
-    /// The program of so much effort.
+    /// The program after the rewrites of `effort`.
     ///
     /// ```
     /// use isvd_dist::graph::Sparse;

@@ -2,12 +2,12 @@
 
 use super::program::{Program, Value};
 
-/// A program as an expression over its input G; what is read more than once has a name and is stated once.
+/// A program as an expression over its input G. A value that is read several times has a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewritten {
-    /// The answer.
+    /// The expression of the output.
     pub answer: String,
-    /// Names and what they stand for, each after those that it reads.
+    /// Names and their expressions, each after those that it refers to.
     pub shared: Vec<(String, String)>,
 }
 
@@ -26,10 +26,10 @@ impl Program {
     pub fn rewritten(&self) -> Rewritten {
         let mut readers = vec![0; self.steps().len() + 1];
         for step in self.steps() {
-            step.action.reads().for_each(|value| readers[value.0] += 1);
+            step.action.reads().iter().for_each(|(value, _)| readers[value.0] += 1);
         }
         let mut shared = Vec::new();
-        // How every value is spelled, and whether that is a sum.
+        // The text of every value, and whether it is a sum.
         let mut spelled: Vec<(String, bool)> = vec![(Value::INPUT.to_string(), false)];
         for (position, step) in self.steps().iter().enumerate() {
             let value = Value(position + 1);

@@ -1,8 +1,8 @@
-//! Programs that make the entries of a matrix, where it is small enough to be written down.
+//! Programs that compute the entries of a matrix, where it is small enough to be stored.
 //!
-//! A product `A·B` is formed as the program of A run on the entries of B, so `[X, T·X, T·(T·X)]` takes two products of the
-//! width of X, and what is shared in the expression is formed once. What has no entries of its own to start from is
-//! multiplied by the identity.
+//! A product `A·B` is formed by multiplying the entries of B by A, so `[X, T·X, T·(T·X)]` takes two
+//! products with the columns of X. Common sub-expressions are formed once. A matrix whose entries
+//! are not stored is multiplied by the identity.
 
 use super::compile::{Compiler, Scaled, Sum, add, scale};
 use super::fuse::fuse;
@@ -11,7 +11,7 @@ use crate::graph::Sparse;
 use crate::matrix::{Kind, Matrix};
 
 impl Program {
-    /// The program that makes the entries of `matrix`. It reads nothing: its input has no rows.
+    /// The program that computes the entries of `matrix`. Its input has no rows.
     ///
     /// ```
     /// use isvd_dist::matrix::{Dense, Matrix};
@@ -22,7 +22,7 @@ impl Program {
     /// let once = &t * &x;
     /// let twice = &t * &once;
     /// let program = Program::form(&Matrix::beside(&[x, once, twice]));
-    /// assert_eq!(program.to_string(), "v1 = load X\nv2 = gemm T·v1\nv3 = gemm T·v2\nv4 = beside [v1, v2, v3]\nanswer v4");
+    /// assert_eq!(program.to_string(), "v1 = load X\nv2 = gemm T·v1\nv3 = gemm T·v2\nv4 = hstack [v1, v2, v3]\nanswer v4");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn form(matrix: &Matrix) -> Program {
@@ -85,7 +85,13 @@ impl Compiler {
                 let sum = self.form(inner);
                 self.select(SparseRole::Gather, selection, sum)
             }
-            _ => {
+            Kind::Diagonal { .. }
+            | Kind::Own { .. }
+            | Kind::Ones
+            | Kind::Power(..)
+            | Kind::Transpose(_)
+            | Kind::Columns(..)
+            | Kind::Polynomial { .. } => {
                 let identity = Matrix::identity(matrix.shape().columns);
                 let value = self.push(matrix.shape().columns, load(&identity, Source::Identity));
                 self.product_of_entries(matrix, value)
@@ -93,7 +99,7 @@ impl Compiler {
         }
     }
 
-    /// `matrix · value`, where values have different numbers of columns.
+    /// `matrix · value`, where the value need not have the columns of the input.
     fn product_of_entries(&mut self, matrix: &Matrix, value: Value) -> Sum {
         let like = std::mem::replace(&mut self.like, value);
         let sum = self.product(matrix, Side::Plain, &Scaled { value, diagonal: None });
@@ -108,7 +114,7 @@ impl Compiler {
     fn zeros(&mut self, matrix: &Matrix) -> Value {
         let shape = matrix.shape();
         let none = Sparse::from_triplets(shape.rows, shape.columns, Vec::new(), None);
-        let none = none.expect("no entries are no entries out of range");
+        let none = none.expect("there is no entry that could be out of range");
         self.push(shape.rows, load(&Matrix::zero(shape.rows, shape.columns), Source::Sparse(none.into())))
     }
 }

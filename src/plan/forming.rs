@@ -1,8 +1,9 @@
-//! Which parts of a matrix to write down before it is multiplied by.
+//! Chooses the parts of a matrix to form before the products.
 //!
-//! A part that is used in every product can be formed once, if that takes less time over the whole run and its entries fit:
-//! 140 rows of a matrix with millions of columns, yes; a power of T that fills up, hardly ever. Every part that may pay is tried, the one
-//! that saves most is taken, and so on while anything is saved.
+//! A part that is used in every product can be formed once, if its entries fit in memory and the
+//! run then takes less time: 140 rows of a matrix with millions of columns do, a power of T that
+//! fills in seldom does. The choice is greedy: the part that saves most is taken, as long as one
+//! saves enough.
 
 use std::collections::HashMap;
 
@@ -10,43 +11,43 @@ use super::cost::Machine;
 use super::program::{Program, Side};
 use crate::matrix::{Dense, Kind, Matrix};
 
-/// At most so many parts are tried, from the whole matrix down.
+/// Most parts that are tried, from the root of the expression down.
 const MOST_TRIED: usize = 32;
-/// At most so many are formed.
+/// Most parts that are formed.
 const MOST_FORMED: usize = 4;
-/// Longer programs are not planned again for every part.
+/// Steps of a program above which nothing is formed, since every part takes a plan of its own.
 const LONGEST_PROGRAM: usize = 256;
-/// Seconds that it takes to start workers for forming something.
+/// Seconds to start the workers that form a part.
 const START: f64 = 2e-3;
-/// What forming must save at least, of the time without it: estimates are not that exact.
+/// Least saving, relative to the time without forming: estimates are not more accurate.
 const LEAST_SAVED: f64 = 0.1;
 
-/// How often a matrix will be multiplied by.
+/// The products with a matrix in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
     /// Columns of every panel.
     pub block: usize,
-    /// Panels that are multiplied by the matrix.
+    /// Products with the matrix.
     pub plain: usize,
-    /// Panels that are multiplied by its transpose.
+    /// Products with its transpose.
     pub transposed: usize,
 }
 
-/// What forming parts of a matrix comes to, in seconds of the reference machine.
+/// The parts of a matrix to form, with seconds of the reference machine.
 #[derive(Debug, Clone, Default)]
 pub struct Forming {
     /// The parts to form.
     pub parts: Vec<Matrix>,
-    /// Seconds of all products with nothing formed.
+    /// Seconds of all products if nothing is formed.
     pub without: f64,
-    /// Seconds of forming the parts, and of all products then.
+    /// Seconds of forming the parts, and of all products afterwards.
     pub with: f64,
-    /// Bytes of the parts, and of what is in memory while they are formed.
+    /// Bytes of the parts, and of the panels in memory while they are formed.
     pub bytes: u64,
 }
 
-/// The parts of a matrix that are worth forming, in no more than `limit` bytes. `programs` multiply by the matrix and by its
-/// transpose.
+/// The parts of a matrix that are worth forming within `limit` bytes. `programs` multiply by the
+/// matrix and by its transpose.
 pub fn what_to_form(matrix: &Matrix, programs: [&Program; 2], work: Work, limit: u64) -> Forming {
     let without = work.seconds(programs);
     let mut best = Forming { without, with: without, ..Forming::default() };
@@ -56,7 +57,7 @@ pub fn what_to_form(matrix: &Matrix, programs: [&Program; 2], work: Work, limit:
     let mut candidates = Vec::new();
     parts(matrix, &mut HashMap::new(), &mut candidates);
     candidates.truncate(MOST_TRIED);
-    // Whatever else is saved, its entries are multiplied by then.
+    // A lower bound: the products with the entries of the part alone.
     candidates.retain(|part| work.seconds_of(&outline(part)) <= (1.0 - LEAST_SAVED) * without);
     let mut formed = 0.0;
     while best.parts.len() < MOST_FORMED {
@@ -81,16 +82,14 @@ pub fn what_to_form(matrix: &Matrix, programs: [&Program; 2], work: Work, limit:
     best
 }
 
-/// How many bytes it takes to write a matrix down: its entries, and what is in memory on the way.
+/// Peak bytes of forming a matrix: its entries, and the panels in memory meanwhile.
 pub fn bytes_to_form(matrix: &Matrix) -> u64 {
     let shape = matrix.shape();
-    // Counting the steps of a program takes their shapes, not their entries.
     Dense::outline(shape.rows, shape.columns).bytes().saturating_add(Program::forming(matrix).count(0).temporary_bytes)
 }
 
 impl Program {
-    /// The program that makes the entries of a matrix, or those of its transpose if it is wider than high: a walk from each
-    /// row, not one from each column.
+    /// The program that forms a matrix, or its transpose if that has fewer columns.
     pub fn forming(matrix: &Matrix) -> Program {
         let shape = matrix.shape();
         Program::form(&if shape.rows < shape.columns { matrix.t() } else { matrix.clone() })
@@ -115,53 +114,73 @@ impl Work {
 }
 
 impl Forming {
-    /// The matrix with the parts to form in outline: as it will be multiplied by.
+    /// The matrix with its formed parts as outlines, for estimates of the products with it.
     pub fn outlined(&self, matrix: &Matrix) -> Matrix {
         outlined(matrix, &self.parts)
     }
 }
 
-/// The matrix with some of its parts in outline.
+/// The matrix with some parts replaced by outlines of dense matrices.
 fn outlined(matrix: &Matrix, parts: &[Matrix]) -> Matrix {
     matrix.with_parts(&parts.iter().map(|part| (part.identity_key(), outline(part))).collect::<HashMap<_, _>>())
 }
 
-/// A matrix as it is when its entries are written down.
+/// A dense matrix of the same shape, of which only the size is known.
 fn outline(matrix: &Matrix) -> Matrix {
     let shape = matrix.shape();
     Matrix::dense("formed", Dense::outline(shape.rows, shape.columns)).unwrap_or_else(|_| matrix.clone())
 }
 
-/// What a part of a matrix is made of.
+/// The leaves below a part of a matrix.
 #[derive(Clone, Copy, Default)]
-struct Made {
-    /// Whether it takes a product with a sparse matrix.
-    of_products: bool,
-    /// Whether it is near a matrix of ones: beside a large constant, entries of 32 bits lose what matters.
-    of_ones: bool,
+struct Leaves {
+    /// Whether there is a sparse matrix.
+    has_sparse: bool,
+    /// Whether there is a matrix of ones. Added to a large constant, 32-bit entries lose accuracy.
+    has_ones: bool,
 }
 
-/// The parts of a matrix that can be worth forming, the matrix itself first.
-fn parts(matrix: &Matrix, seen: &mut HashMap<usize, Made>, found: &mut Vec<Matrix>) -> Made {
-    if let Some(made) = seen.get(&matrix.identity_key()) {
-        return *made;
+/// The parts of a matrix that may be worth forming, the matrix itself first.
+fn parts(matrix: &Matrix, seen: &mut HashMap<usize, Leaves>, found: &mut Vec<Matrix>) -> Leaves {
+    if let Some(leaves) = seen.get(&matrix.identity_key()) {
+        return *leaves;
     }
     let place = found.len();
-    let mut made = Made::default();
-    match matrix.kind() {
-        Kind::Sparse { .. } => made.of_products = true,
-        Kind::Ones => made.of_ones = true,
-        _ => matrix.for_each_part(|part| {
-            let of_part = parts(part, seen, found);
-            made.of_products |= of_part.of_products;
-            made.of_ones |= of_part.of_ones;
-        }),
-    }
-    // What is only turned or scaled is formed as what it is of.
-    let is_another = matches!(matrix.kind(), Kind::Sparse { .. } | Kind::Scaled(..) | Kind::Transpose(_));
-    if made.of_products && !made.of_ones && !is_another {
+    let mut leaves = Leaves::default();
+    matrix.for_each_part(|part| {
+        let of_part = parts(part, seen, found);
+        leaves.has_sparse |= of_part.has_sparse;
+        leaves.has_ones |= of_part.has_ones;
+    });
+    let is_candidate = match matrix.kind() {
+        Kind::Sparse { .. } => {
+            leaves.has_sparse = true;
+            false
+        }
+        Kind::Ones => {
+            leaves.has_ones = true;
+            false
+        }
+        // A multiple or a transpose is formed as the matrix inside.
+        Kind::Scaled(..) | Kind::Transpose(_) => false,
+        Kind::Dense { .. }
+        | Kind::Diagonal { .. }
+        | Kind::Own { .. }
+        | Kind::Identity
+        | Kind::Zero
+        | Kind::Sum(..)
+        | Kind::Difference(..)
+        | Kind::Product(..)
+        | Kind::Power(..)
+        | Kind::Beside(_)
+        | Kind::Stacked(_)
+        | Kind::Rows(..)
+        | Kind::Columns(..)
+        | Kind::Polynomial { .. } => leaves.has_sparse && !leaves.has_ones,
+    };
+    if is_candidate {
         found.insert(place, matrix.clone());
     }
-    seen.insert(matrix.identity_key(), made);
-    made
+    seen.insert(matrix.identity_key(), leaves);
+    leaves
 }

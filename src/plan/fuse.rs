@@ -1,19 +1,20 @@
 //! Folds scalings and additions into the products before them, so that a panel is written once.
 //!
-//! A product can end in `alpha · left · product + add` at no cost (its [`Epilogue`](super::Epilogue)). Two rewrites use it:
-//! a diagonal that every reader of a product applies moves into the product, and a linear combination, in which a value is read
-//! once, becomes a chain of products, each adding what came before it.
+//! A product can end in `alpha · left · product + add` at no cost (its
+//! [`Epilogue`](super::Epilogue)). Two rewrites use it. A diagonal that every reader of a product
+//! applies moves into the product. A linear combination of values that are read once becomes a
+//! chain of products, each of which adds the one before it.
 
-use super::program::{Action, Diagonal, Program, Step, Term, Value};
+use super::program::{Action, Program, ReadMut, Step, Term, Value};
 
-/// Rewrites a program so that it does the same with fewer panels.
+/// An equivalent program with fewer panels.
 pub(super) fn fuse(mut program: Program) -> Program {
     hoist_diagonals(&mut program);
     let replaced = chain_combinations(&mut program);
     sweep(program, &replaced)
 }
 
-/// How often a value is read, the answer counting as one reader.
+/// The number of steps that read each value; the output of the program counts as one more.
 fn readers(program: &Program) -> Vec<usize> {
     let mut readers = vec![0; program.steps.len() + 1];
     for step in &program.steps {
@@ -25,56 +26,39 @@ fn readers(program: &Program) -> Vec<usize> {
     readers
 }
 
-/// The diagonal slots through which an action reads a value; `None` where it reads it bare.
-fn diagonal_slots(action: &mut Action, value: Value) -> Vec<Option<&mut Option<Diagonal>>> {
-    let mut slots = Vec::new();
-    match action {
-        Action::Sparse { input, right, epilogue, .. } => {
-            if *input == value {
-                slots.push(Some(right));
-            }
-            slots.extend(epilogue.add.as_mut().filter(|add| add.value == value).map(|add| Some(&mut add.diagonal)));
-        }
-        Action::Combine { terms, .. } => {
-            slots.extend(terms.iter_mut().filter(|term| term.value == value).map(|term| Some(&mut term.diagonal)));
-        }
-        other => {
-            if other.inputs().contains(&value) {
-                slots.push(None);
-            }
-        }
-    }
-    slots
-}
-
-/// Moves a diagonal that every reader applies into the product that it is applied to.
+/// Moves a diagonal that every reader of a product applies into the product.
 fn hoist_diagonals(program: &mut Program) {
+    let mut reading_steps: Vec<Vec<usize>> = vec![Vec::new(); program.steps.len() + 1];
+    for (position, step) in program.steps.iter().enumerate() {
+        step.action.inputs().iter().for_each(|value| reading_steps[value.0].push(position));
+    }
     for maker in 0..program.steps.len() {
         let value = Value(maker + 1);
         let is_free = program.steps[maker].action.epilogue().is_some_and(|e| e.left.is_none() && e.add.is_none());
         if !is_free || program.output == value {
             continue;
         }
-        let mut slots: Vec<_> =
-            program.steps[maker + 1..].iter_mut().flat_map(|step| diagonal_slots(&mut step.action, value)).collect();
-        let Some(Some(Some(shared))) = slots.first().map(|slot| slot.as_deref()) else { continue };
-        let shared = shared.clone();
-        let is_shared =
-            |slot: &Option<&mut Option<Diagonal>>| slot.as_deref().is_some_and(|s| s.as_ref() == Some(&shared));
-        if !slots.iter().all(is_shared) {
+        let for_each_read = |program: &mut Program, act: &mut dyn FnMut(ReadMut<'_>)| {
+            for &step in &reading_steps[value.0] {
+                let reads = program.steps[step].action.reads_mut().into_iter();
+                reads.filter(|read| *read.value == value).for_each(&mut *act);
+            }
+        };
+        let mut factors = Vec::new();
+        for_each_read(program, &mut |read| factors.push(read.diagonal.and_then(|slot| slot.clone())));
+        let Some(Some(shared)) = factors.first().cloned() else { continue };
+        if factors.iter().any(|factor| factor.as_ref() != Some(&shared)) {
             continue;
         }
-        for slot in slots.iter_mut().flatten() {
-            **slot = None;
-        }
+        for_each_read(program, &mut |read| read.diagonal.into_iter().for_each(|slot| *slot = None));
         if let Some(epilogue) = program.steps[maker].action.epilogue_mut() {
             epilogue.left = Some(shared);
         }
     }
 }
 
-/// Turns `c₁·v₁ + c₂·v₂ + …` into products that add each other up, where nobody else reads them. Returns, for every
-/// value, the one that now stands for it.
+/// Turns `c₁·v₁ + c₂·v₂ + …` into a chain of products, where no other step reads the values.
+/// Returns the value that replaces each value.
 fn chain_combinations(program: &mut Program) -> Vec<Value> {
     let mut readers = readers(program);
     let mut replaced: Vec<Value> = (0..=program.steps.len()).map(Value).collect();
@@ -87,7 +71,7 @@ fn chain_combinations(program: &mut Program) -> Vec<Value> {
         terms.sort_by_key(|term| term.value);
         let mut rest: Vec<Term> = Vec::new();
         for term in merged(terms) {
-            // A chain starts at a product, or adds to a single term that came before it.
+            // A chain starts at a product, or adds the single term before it.
             let can_chain = rest.len() <= 1 && readers[term.value.0] == 1;
             let maker = term.value.0.checked_sub(1).filter(|_| can_chain);
             let epilogue = maker.and_then(|maker| program.steps[maker].action.epilogue_mut());
@@ -107,7 +91,7 @@ fn chain_combinations(program: &mut Program) -> Vec<Value> {
         match rest.as_slice() {
             [term] if term.is_plain() => {
                 replaced[combination + 1] = term.value;
-                // Whoever read the combination now reads the value; the combination itself does not.
+                // The readers of the combination now read the value; the combination does not.
                 readers[term.value.0] = readers[term.value.0] + readers[combination + 1] - 1;
             }
             _ => program.steps[combination].action = Action::Combine { terms: rest, like },
@@ -116,7 +100,7 @@ fn chain_combinations(program: &mut Program) -> Vec<Value> {
     replaced
 }
 
-/// Terms of which those of the same value, which follow each other, are one.
+/// Adds up consecutive terms of the same value.
 fn merged(terms: Vec<Term>) -> Vec<Term> {
     let mut merged: Vec<Term> = Vec::with_capacity(terms.len());
     for term in terms {
@@ -128,7 +112,7 @@ fn merged(terms: Vec<Term>) -> Vec<Term> {
     merged
 }
 
-/// Removes the steps whose results nobody reads, and numbers the others anew.
+/// Removes the steps whose results are not read, and numbers the others anew.
 fn sweep(mut program: Program, replaced: &[Value]) -> Program {
     program.output = replaced[program.output.0];
     for step in &mut program.steps {

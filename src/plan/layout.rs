@@ -1,4 +1,4 @@
-//! Who owns which tiles.
+//! The assignment of tiles to workers.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::program::{Action, Program};
 use crate::graph::Tiling;
 
-/// Work of a row beside its non-zeros, in non-zeros. A worker goes from a product straight to its part of the Gram
-/// matrix, so both are balanced together: at 64 columns a row costs about 140 ns there and a non-zero 9 ns. The rest is
-/// for the division by the factor, which is balanced by rows alone.
+/// Work of a row relative to a non-zero. A product is followed by a Gram matrix without a barrier
+/// between them, so both are balanced together: at 64 columns a row of the Gram matrix takes about
+/// 140 ns and a non-zero 9 ns. The remainder is for the triangular solve of the row.
 const ROW_WEIGHT: usize = 18;
 
-/// The tiles of the panels with a given number of rows, dealt out to workers in consecutive runs.
+/// The tiles of panels with a given number of rows, assigned to workers in consecutive runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     tiling: Tiling,
@@ -21,14 +21,14 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Deals out tiles so that every worker gets about the same weight. A worker may get none.
+    /// Assigns tiles so that all workers have about the same weight. A worker may have none.
     pub fn balanced(rows: usize, workers: usize, weight: impl Fn(usize) -> usize) -> Self {
         let tiling = Tiling::new(rows);
         let total: usize = (0..tiling.count()).map(&weight).sum();
         let mut starts = Vec::with_capacity(workers + 1);
         let mut before = 0;
         for tile in 0..tiling.count() {
-            // A tile goes to the worker in whose share of the weight its middle lies.
+            // A tile belongs to the worker whose share of the weight contains the tile's middle.
             let middle = before + weight(tile) / 2;
             while starts.len() < workers && starts.len() * total <= middle * workers {
                 starts.push(tile);
@@ -39,12 +39,12 @@ impl Layout {
         Self { tiling, starts }
     }
 
-    /// How the rows are cut.
+    /// The division of the rows into tiles.
     pub fn tiling(&self) -> Tiling {
         self.tiling
     }
 
-    /// How many workers there are.
+    /// The number of workers.
     pub fn workers(&self) -> usize {
         self.starts.len() - 1
     }
@@ -70,7 +70,7 @@ impl Layout {
     }
 }
 
-/// A layout for every number of rows: who owns which tiles of the panels of some programs.
+/// The layouts of all panels of some programs, by number of rows.
 #[derive(Debug, Clone)]
 pub struct Layouts {
     workers: usize,
@@ -78,7 +78,7 @@ pub struct Layouts {
 }
 
 impl Layouts {
-    /// Balances every dimension that the programs' products make, by the non-zeros of their matrices.
+    /// Balances the rows of every sparse product by the non-zeros of its matrix.
     pub fn new<'a>(programs: impl IntoIterator<Item = &'a Program>, workers: usize) -> Self {
         let mut weights: HashMap<usize, Vec<usize>> = HashMap::new();
         for step in programs.into_iter().flat_map(|program| program.steps()) {
@@ -95,7 +95,7 @@ impl Layouts {
         Self { workers, of: weights.into_iter().map(balance).collect() }
     }
 
-    /// The layout of panels with so many rows.
+    /// The layout of panels with `rows` rows; balanced by rows if no sparse product has them.
     pub fn get(&self, rows: usize) -> Arc<Layout> {
         let even = || {
             let tiling = Tiling::new(rows);
@@ -111,9 +111,10 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every tile has one owner, owners come in order, and nobody has much more than a fair share.
+        /// Every tile has one owner, owners come in order, and none exceeds its share by more than
+        /// a tile.
         #[test]
-        fn tiles_are_dealt_out_whole_and_fairly(rows in 0usize..20_000, workers in 1usize..10, skew in 0usize..50) {
+        fn tiles_are_assigned_once_and_evenly(rows in 0usize..20_000, workers in 1usize..10, skew in 0usize..50) {
             let weight = |tile: usize| 100 + skew * tile;
             let layout = Layout::balanced(rows, workers, weight);
             let tiles = layout.tiling().count();

@@ -1,12 +1,19 @@
-//! How to multiply by M: the program.
+//! The planner: compiles a symbolic matrix M into a program of steps.
 //!
-//! [`Program::compile`] turns a symbolic [`Matrix`](crate::matrix::Matrix) into the list of steps that multiplies a panel
-//! of columns by it, or by its transpose. Transposes end up at the leaves, scalars and diagonals are folded into the
-//! products next to them, a sub-product that is used twice is computed once, a polynomial runs by Horner's rule, and products
-//! of the same stored matrix are merged where algebra allows ([`Effort`] says how much of this is done).
-//! [`Program::form`] is the other kind of program: it makes the entries of the matrix itself, where there are few enough.
-//! Every step knows what it costs ([`Program::count`]). [`Layouts`] says which worker has which rows, and [`needs`] which of
-//! them others need.
+//! [`Program::compile`] turns a symbolic [`Matrix`](crate::matrix::Matrix) into the steps that
+//! multiply a panel of columns by it, or by its transpose:
+//!
+//! - transposes are pushed down to the leaves,
+//! - scalars and diagonals are folded into adjacent products,
+//! - common sub-products are computed once,
+//! - polynomials are evaluated by Horner's rule,
+//! - products of the same stored matrix are merged where algebra allows.
+//!
+//! [`Effort`] selects which of these rewrites are applied. [`Program::form`] compiles the other kind
+//! of program: it computes the entries of a matrix that is small enough to be stored.
+//!
+//! [`cost`] estimates time, memory and network traffic of a program. [`Layouts`] assigns rows to
+//! workers, and [`needs`] counts the rows that a process needs from the others.
 //!
 //! ```
 //! use isvd_dist::matrix::{Dense, Matrix};
@@ -23,7 +30,6 @@ mod compile;
 pub mod cost;
 pub(crate) mod count;
 mod display;
-mod draw;
 mod effort;
 mod expression;
 mod form;
@@ -34,11 +40,12 @@ pub mod needs;
 mod program;
 
 pub use count::Count;
-pub use draw::Drawing;
 pub use effort::Effort;
 pub use expression::Rewritten;
 pub use layout::{Layout, Layouts};
-pub use program::{Action, Diagonal, Epilogue, Program, RowRange, Side, Source, SparseRole, Step, Term, Value};
+pub use program::{
+    Access, Action, Diagonal, Epilogue, Leaf, Program, RowRange, Side, Source, SparseRole, Step, Term, Value,
+};
 
 #[cfg(test)]
 mod tests {
@@ -87,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_computed_once() {
+    fn a_shared_product_is_computed_once() {
         let a = ring();
         let squared = &a * &a;
         assert_eq!(Program::compile(&(&squared + &squared * 2.0), Side::Plain).steps().len(), 2);
@@ -103,16 +110,17 @@ mod tests {
     }
 
     #[test]
-    fn a_diagonal_goes_into_the_product_beside_it() {
+    fn a_diagonal_is_folded_into_the_adjacent_product() {
         let (a, d, e) = (ring(), diagonal("d"), diagonal("e"));
         assert_eq!(text(&(&d * &a * &e * 2.0), Side::Plain), "v1 = spmm 2·d·A·e·G\nanswer v1");
         assert_eq!(text(&(&d * &a * &e * 2.0), Side::Transposed), "v1 = spmm 2·e·Aᵀ·d·G\nanswer v1");
         assert_eq!(text(&(&d * &a * &d * &a), Side::Plain), "v1 = spmm d·A·G\nv2 = spmm d·A·v1\nanswer v2");
     }
 
-    /// One value read bare and under a diagonal: in one sum that is one reading, and in two neither may change what the other sees.
+    /// A value with a diagonal and without one: a single sum merges both terms; two steps must not
+    /// change the value for each other.
     #[test]
-    fn a_product_that_is_read_two_ways_stays_as_it_is() {
+    fn a_product_that_is_read_with_and_without_a_diagonal_is_not_scaled() {
         let (a, d) = (ring(), diagonal("d"));
         assert_eq!(text(&(&d * &a + &a), Side::Plain), "v1 = spmm (d + 1)·A·G\nanswer v1");
         let apart = "v1 = spmm A·G\nv2 = scale d·v1\nv3 = stack v1[0..4]; v2[0..4]\nanswer v3";

@@ -1,7 +1,7 @@
-//! Which rows of a panel a process needs of the others.
+//! The rows of a panel that a process needs from the others.
 //!
-//! A sparse product picks the rows for which its matrix has entries, so a process needs those for which its own tiles have
-//! some. On graphs with hubs that is a part of all rows; where it is nearly all of them, sending all is simpler.
+//! A sparse product reads the rows of the panel in whose columns its tiles have entries. On graphs
+//! with hubs these are a fraction of all rows. Where they are nearly all, all rows are sent.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use super::layout::{Layout, Layouts};
 use super::program::{Action, Program, Value};
 use crate::graph::{RowSet, Sparse};
 
-/// Only needed rows are sent where they are at most this part of all rows of others.
+/// Largest fraction of the rows of other processes for which only the needed rows are sent.
 const MOST_NEEDED: f64 = 0.9;
 
-/// The matrices through which a value is read, where only sparse products read the rows of others.
+/// The matrices of the sparse products that read a value.
 #[derive(Debug, Clone)]
 pub struct Readers {
     /// Each once, in the order of their addresses.
     matrices: Vec<Arc<Sparse>>,
 }
 
-/// Two are the same when they are the same matrices, not equal ones.
+/// Compares addresses, not entries.
 impl PartialEq for Readers {
     fn eq(&self, other: &Self) -> bool {
         self.matrices.iter().map(Arc::as_ptr).eq(other.matrices.iter().map(Arc::as_ptr))
@@ -29,7 +29,8 @@ impl PartialEq for Readers {
 }
 
 impl Program {
-    /// The values of which steps read rows of others, in order, and by what: `None` where a step reads all rows.
+    /// The values that are gathered, in order, with the sparse products that read them; `None` for
+    /// a value that another step reads, which needs all rows.
     pub fn readers(&self) -> BTreeMap<Value, Option<Readers>> {
         let mut readers: BTreeMap<Value, Option<Readers>> = BTreeMap::new();
         for step in self.steps() {
@@ -52,7 +53,7 @@ impl Readers {
         }
     }
 
-    /// The rows that consecutive workers need, their own among them. Only their own tiles are looked at.
+    /// The rows that consecutive workers need, with their own. Only their own tiles are read.
     pub fn needed(&self, layouts: &Layouts, workers: Range<usize>) -> RowSet {
         let mut needed = RowSet::new(self.rows());
         for matrix in &self.matrices {
@@ -61,12 +62,12 @@ impl Readers {
         needed
     }
 
-    /// How many rows the values have.
+    /// The number of rows of the values.
     pub fn rows(&self) -> usize {
         self.matrices.first().map_or(0, |matrix| matrix.cols())
     }
 
-    /// How many rows cross the network: of each process those that others need, or all of them to each other.
+    /// The rows that cross the network: the needed ones, or all rows to all other processes.
     pub(super) fn rows_sent(&self, layouts: &Layouts, processes: usize) -> usize {
         let (layout, all) = (layouts.get(self.rows()), (processes - 1) * self.rows());
         let workers = layout.workers() / processes;
@@ -78,12 +79,12 @@ impl Readers {
     }
 }
 
-/// How many rows of a set other workers than these have.
+/// The number of rows of a set that other workers than these own.
 pub fn foreign(needed: &RowSet, layout: &Layout, workers: Range<usize>) -> usize {
     needed.count() - needed.count_in(layout.rows_of(workers))
 }
 
-/// Whether to send only the rows of a panel that are needed, all processes together.
+/// Whether to send needed rows only, given their number over all processes.
 pub fn pays(needed: usize, rows: usize, processes: usize) -> bool {
     needed as f64 <= MOST_NEEDED * ((processes - 1) * rows) as f64
 }

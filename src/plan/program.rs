@@ -1,4 +1,4 @@
-//! The program: values, and the steps that make them.
+//! The program: values, and the steps that compute them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use crate::graph::Sparse;
 use crate::kernel::Mask;
 use crate::matrix::{Dense, Entries, LinearMap, Matrix, Shape};
 
-/// A panel that a program reads or makes. Value 0 is its input; step `i` makes value `i + 1`.
+/// A panel that a program reads or computes. Value 0 is its input; step `i` computes value `i + 1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Value(pub usize);
 
 impl Value {
-    /// The panel that the program is given.
+    /// The input of the program.
     pub const INPUT: Value = Value(0);
 }
 
@@ -26,7 +26,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other one.
+    /// The other side.
     pub fn flipped(self) -> Self {
         match self {
             Side::Plain => Side::Transposed,
@@ -34,7 +34,7 @@ impl Side {
         }
     }
 
-    /// The shape of a matrix, or of its transpose.
+    /// The shape of a matrix on this side.
     pub fn shape_of(self, matrix: &Matrix) -> Shape {
         match self {
             Side::Plain => matrix.shape(),
@@ -43,10 +43,10 @@ impl Side {
     }
 }
 
-/// A diagonal matrix in a program. Two diagonals are the same when they share their values.
+/// A diagonal matrix in a program. Two diagonals are equal if they share their values.
 #[derive(Debug, Clone)]
 pub struct Diagonal {
-    /// What the matrix is called.
+    /// Its name.
     pub name: Arc<str>,
     /// Its entries.
     pub values: Entries,
@@ -74,21 +74,21 @@ impl Diagonal {
 /// `coefficient · diagonal · value`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// A factor for everything.
+    /// A scalar factor.
     pub coefficient: f64,
-    /// A factor for each row.
+    /// A factor for each row, if there is one.
     pub diagonal: Option<Diagonal>,
     /// The panel.
     pub value: Value,
 }
 
 impl Term {
-    /// The value itself.
+    /// `1 · value`.
     pub(super) fn plain(value: Value) -> Self {
         Self { coefficient: 1.0, diagonal: None, value }
     }
 
-    /// The sum of two terms of the same value: what they multiply it with is added up once, and not for every column.
+    /// The sum of two terms of the same value. Their factors are added here, once for all columns.
     pub(super) fn plus(&self, other: &Term) -> Self {
         let value = self.value;
         if self.diagonal == other.diagonal {
@@ -96,20 +96,20 @@ impl Term {
         }
         let diagonals = || [self, other].into_iter().filter_map(|term| term.diagonal.as_ref());
         let length = diagonals().map(|diagonal| diagonal.values.length()).max().unwrap_or(0);
-        // Of an outline there are a few.
-        let known = diagonals().map(|diagonal| diagonal.values.len()).min().unwrap_or(0);
-        let sums = (0..known).map(|place| (self.factor(place) + other.factor(place)) as f32).collect();
+        // An outline stores only a few of its entries.
+        let stored = diagonals().map(|diagonal| diagonal.values.len()).min().unwrap_or(0);
+        let sums = (0..stored).map(|row| (self.factor(row) + other.factor(row)) as f32).collect();
         let name = format!("({} + {})", self.factor_name(), other.factor_name()).into();
         let diagonal = Diagonal { name, values: Entries::outline(length, sums) };
         Self { coefficient: 1.0, diagonal: Some(diagonal), value }
     }
 
-    /// What the row at a place is multiplied by.
-    fn factor(&self, place: usize) -> f64 {
-        self.coefficient * self.diagonal.as_ref().map_or(1.0, |diagonal| f64::from(diagonal.values[place]))
+    /// The factor of a row.
+    fn factor(&self, row: usize) -> f64 {
+        self.coefficient * self.diagonal.as_ref().map_or(1.0, |diagonal| f64::from(diagonal.values[row]))
     }
 
-    /// What the value is multiplied by.
+    /// The factors of the value, as text.
     fn factor_name(&self) -> String {
         let Self { coefficient, diagonal, .. } = self;
         match diagonal {
@@ -119,20 +119,24 @@ impl Term {
         }
     }
 
-    /// True when the term is the value itself.
+    /// Whether the term is `1 · value`.
     pub(super) fn is_plain(&self) -> bool {
         self.coefficient == 1.0 && self.diagonal.is_none()
     }
+
+    fn read_mut(&mut self) -> ReadMut<'_> {
+        ReadMut { value: &mut self.value, diagonal: Some(&mut self.diagonal) }
+    }
 }
 
-/// What happens to a product before it is written: `alpha · left · product + add`.
+/// The end of a product, computed before the result is written: `alpha · left · product + add`.
 #[derive(Debug, Clone)]
 pub struct Epilogue {
-    /// A factor for everything.
+    /// A scalar factor.
     pub alpha: f64,
-    /// A diagonal before it.
+    /// A diagonal factor from the left.
     pub left: Option<Diagonal>,
-    /// What the product is added to.
+    /// A term to add.
     pub add: Option<Term>,
 }
 
@@ -142,14 +146,14 @@ impl Default for Epilogue {
     }
 }
 
-/// What a sparse product is for.
+/// The purpose of a sparse product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SparseRole {
     /// Multiplication by a stored matrix.
     Multiply,
-    /// Picks rows: the matrix has a single one in every row.
+    /// Selection of rows: each row of the matrix has a single entry, which is one.
     Gather,
-    /// Adds rows up where they belong: the transpose of a gather.
+    /// The transpose of a gather: adds each row to the row it was selected from.
     Scatter,
 }
 
@@ -158,121 +162,121 @@ pub enum SparseRole {
 pub struct RowRange {
     /// The panel.
     pub value: Value,
-    /// The first of them.
+    /// The number of the first row.
     pub first_row: usize,
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
 }
 
-/// What a step does.
+/// What a step computes.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Action {
     /// `matrix · right · input`, sparse.
     Sparse {
-        /// What it is for.
+        /// Its purpose.
         role: SparseRole,
-        /// What the matrix is called.
+        /// The name of the matrix.
         name: String,
         /// The stored matrix.
         matrix: Arc<Sparse>,
-        /// A diagonal between them.
+        /// A diagonal between the matrix and the input.
         right: Option<Diagonal>,
-        /// What is multiplied.
+        /// The panel that is read.
         input: Value,
-        /// What happens before it is written.
+        /// The end of the product.
         epilogue: Epilogue,
     },
     /// `matrix · input`, dense.
     Dense {
-        /// What the matrix is called.
+        /// The name of the matrix.
         name: String,
         /// The stored matrix.
         matrix: Arc<Dense>,
-        /// What is dropped of it.
+        /// The entries that are dropped.
         mask: Option<Mask>,
-        /// What is multiplied.
+        /// The panel that is read.
         input: Value,
-        /// What happens before it is written.
+        /// The end of the product.
         epilogue: Epilogue,
     },
-    /// `map · input`, or the transpose of the map, by code of the user's own.
-    Own {
-        /// What the matrix is called.
+    /// `map · input` or `mapᵀ · input`, for a linear map defined by the user.
+    Map {
+        /// The name of the map.
         name: String,
-        /// What it does.
+        /// The map.
         map: Arc<dyn LinearMap>,
-        /// Whether it is transposed.
+        /// Whether the map is transposed.
         side: Side,
-        /// What is multiplied.
+        /// The panel that is read.
         input: Value,
-        /// What happens before it is written.
+        /// The end of the product.
         epilogue: Epilogue,
     },
-    /// `matrixᵀ · input`, dense, summed over all rows: a panel as high as the matrix is wide, which every worker has whole.
+    /// `matrixᵀ · input`, dense: a reduction over all rows, whose result every worker has.
     Project {
-        /// What the matrix is called.
+        /// The name of the matrix.
         name: String,
         /// The stored matrix.
         matrix: Arc<Dense>,
-        /// What is dropped of it.
+        /// The entries that are dropped.
         mask: Option<Mask>,
-        /// What is multiplied.
+        /// The panel that is read.
         input: Value,
     },
-    /// The sum of every column: one row that every worker has.
+    /// `1ᵀ · input`, the column sums: a reduction to one row, which every worker has.
     ColumnSums {
-        /// What is multiplied.
+        /// The panel that is read.
         input: Value,
     },
-    /// The rows of a whole panel that every worker has, each to its owner.
+    /// A reduced panel, distributed again: each worker takes its rows.
     Spread {
-        /// What is multiplied.
+        /// The panel that is read.
         input: Value,
-        /// What happens before it is written.
+        /// The end of the product.
         epilogue: Epilogue,
     },
-    /// All ones times the sums: the same row everywhere.
+    /// `1 · input`, where the input is one reduced row: that row everywhere.
     RankOne {
-        /// What is multiplied.
+        /// The panel that is read.
         input: Value,
-        /// What happens before it is written.
+        /// The end of the product.
         epilogue: Epilogue,
     },
-    /// A linear combination; of nothing, zero.
+    /// A linear combination; zero if it has no terms.
     Combine {
-        /// What is added up.
+        /// The terms.
         terms: Vec<Term>,
-        /// A value with as many columns, for a sum of nothing.
+        /// A value with the columns of the result, read if there are no terms.
         like: Value,
     },
-    /// Pieces of other values, one below the other.
+    /// Row ranges of other values, one below the other.
     Arrange {
         /// From the top down.
         pieces: Vec<RowRange>,
     },
     /// The entries of a stored matrix, as a panel.
     Stored {
-        /// What the matrix is called.
+        /// The name of the matrix.
         name: String,
-        /// What is stored.
+        /// The matrix.
         source: Source,
     },
-    /// Other values, side by side.
+    /// The columns of several values in one panel.
     HStack {
         /// From the left.
         values: Vec<Value>,
     },
 }
 
-/// What a panel is filled from.
+/// A matrix whose entries fill a panel.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// A dense matrix.
     Dense {
-        /// What is stored.
+        /// The matrix.
         matrix: Arc<Dense>,
-        /// What is dropped of it.
+        /// The entries that are dropped.
         mask: Option<Mask>,
     },
     /// A sparse matrix.
@@ -287,133 +291,235 @@ impl fmt::Debug for Action {
     }
 }
 
+/// Which part of a value a worker needs to compute a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// The rows that the worker owns.
+    OwnRows,
+    /// All rows: the panel is gathered first.
+    AllRows,
+    /// The result of a reduction, which every worker has.
+    Reduced,
+}
+
+/// A stored matrix or a linear map that a step applies or loads.
+#[derive(Clone, Copy)]
+pub enum Leaf<'a> {
+    /// A stored sparse matrix.
+    Sparse(&'a Arc<Sparse>),
+    /// A stored dense matrix.
+    Dense(&'a Arc<Dense>),
+    /// A linear map defined by the user.
+    Map(&'a Arc<dyn LinearMap>),
+}
+
+impl Leaf<'_> {
+    /// Bytes that it takes in memory.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Leaf::Sparse(matrix) => matrix.bytes() as u64,
+            Leaf::Dense(matrix) => matrix.bytes(),
+            Leaf::Map(map) => map.bytes(),
+        }
+    }
+
+    /// Whether only its size is known.
+    pub fn is_outline(self) -> bool {
+        match self {
+            Leaf::Sparse(matrix) => matrix.is_outline(),
+            Leaf::Dense(matrix) => matrix.is_outline(),
+            Leaf::Map(_) => false,
+        }
+    }
+
+    /// The address of the shared data: equal for equal leaves.
+    pub(super) fn address(self) -> usize {
+        match self {
+            Leaf::Sparse(matrix) => Arc::as_ptr(matrix).addr(),
+            Leaf::Dense(matrix) => Arc::as_ptr(matrix).addr(),
+            Leaf::Map(map) => Arc::as_ptr(map).addr(),
+        }
+    }
+}
+
+/// The properties of an action that the planner asks for, in one match for all of them.
+#[derive(Default)]
+struct Parts<'a> {
+    /// The values that it reads, as often as it reads them, without that of the epilogue.
+    reads: Vec<(Value, Access)>,
+    /// The name and the data of its leaf.
+    leaf: Option<(&'a str, Leaf<'a>)>,
+    /// The diagonal between a sparse matrix and the value.
+    right: Option<&'a Diagonal>,
+    /// The terms of a linear combination.
+    terms: &'a [Term],
+    epilogue: Option<&'a Epilogue>,
+    /// Whether it makes parts of a sum over all rows, to be reduced.
+    is_reduced: bool,
+}
+
+/// A value that an action reads, for rewriting.
+pub(super) struct ReadMut<'a> {
+    pub(super) value: &'a mut Value,
+    /// Where a diagonal factor of the value is stored, if the action can apply one.
+    pub(super) diagonal: Option<&'a mut Option<Diagonal>>,
+}
+
 impl Action {
+    fn parts(&self) -> Parts<'_> {
+        let all = |value: &Value| vec![(*value, Access::AllRows)];
+        let own = |value: &Value| (*value, Access::OwnRows);
+        let none = Parts::default();
+        match self {
+            Action::Sparse { name, matrix, right, input, epilogue, .. } => {
+                let leaf = Some((name.as_str(), Leaf::Sparse(matrix)));
+                Parts { reads: all(input), leaf, right: right.as_ref(), epilogue: Some(epilogue), ..none }
+            }
+            Action::Dense { name, matrix, input, epilogue, .. } => {
+                let leaf = Some((name.as_str(), Leaf::Dense(matrix)));
+                Parts { reads: all(input), leaf, epilogue: Some(epilogue), ..none }
+            }
+            Action::Map { name, map, input, epilogue, .. } => {
+                let leaf = Some((name.as_str(), Leaf::Map(map)));
+                Parts { reads: all(input), leaf, epilogue: Some(epilogue), ..none }
+            }
+            Action::Project { name, matrix, input, .. } => {
+                let leaf = Some((name.as_str(), Leaf::Dense(matrix)));
+                Parts { reads: vec![own(input)], leaf, is_reduced: true, ..none }
+            }
+            Action::ColumnSums { input } => Parts { reads: vec![own(input)], is_reduced: true, ..none },
+            Action::Spread { input, epilogue } | Action::RankOne { input, epilogue } => {
+                Parts { reads: vec![(*input, Access::Reduced)], epilogue: Some(epilogue), ..none }
+            }
+            Action::Combine { terms, like } if terms.is_empty() => Parts { reads: vec![own(like)], ..none },
+            Action::Combine { terms, .. } => {
+                Parts { reads: terms.iter().map(|term| own(&term.value)).collect(), terms, ..none }
+            }
+            Action::Arrange { pieces } => {
+                Parts { reads: pieces.iter().flat_map(|piece| all(&piece.value)).collect(), ..none }
+            }
+            Action::Stored { name, source } => {
+                let leaf = match source {
+                    Source::Dense { matrix, .. } => Some(Leaf::Dense(matrix)),
+                    Source::Sparse(matrix) => Some(Leaf::Sparse(matrix)),
+                    Source::Identity => None,
+                };
+                Parts { leaf: leaf.map(|leaf| (name.as_str(), leaf)), ..none }
+            }
+            Action::HStack { values } => Parts { reads: values.iter().map(own).collect(), ..none },
+        }
+    }
+
+    /// The values that the step reads, as often as it reads them.
+    pub fn reads(&self) -> Vec<(Value, Access)> {
+        let Parts { mut reads, epilogue, .. } = self.parts();
+        reads.extend(epilogue.and_then(|epilogue| epilogue.add.as_ref()).map(|add| (add.value, Access::OwnRows)));
+        reads
+    }
+
     /// The values that the step reads, each once.
     pub fn inputs(&self) -> Vec<Value> {
-        let mut values: Vec<Value> = self.reads().collect();
+        let mut values: Vec<Value> = self.reads().into_iter().map(|(value, _)| value).collect();
         values.sort_unstable();
         values.dedup();
         values
     }
 
-    /// The values that the step reads, as often as it reads them.
-    pub(super) fn reads(&self) -> impl Iterator<Item = Value> {
-        let values: Vec<Value> = match self {
-            Action::Sparse { input, .. }
-            | Action::Dense { input, .. }
-            | Action::Own { input, .. }
-            | Action::Project { input, .. }
-            | Action::ColumnSums { input }
-            | Action::Spread { input, .. }
-            | Action::RankOne { input, .. } => vec![*input],
-            Action::Combine { terms, like } if terms.is_empty() => vec![*like],
-            Action::Combine { terms, .. } => terms.iter().map(|term| term.value).collect(),
-            Action::Arrange { pieces } => pieces.iter().map(|piece| piece.value).collect(),
-            Action::Stored { .. } => Vec::new(),
-            Action::HStack { values } => values.clone(),
-        };
-        let add = self.epilogue().and_then(|epilogue| epilogue.add.as_ref()).map(|add| add.value);
-        values.into_iter().chain(add)
+    /// The values of which the step reads all rows.
+    pub fn gathered(&self) -> Vec<Value> {
+        let reads = self.reads().into_iter();
+        reads.filter(|(_, access)| *access == Access::AllRows).map(|(value, _)| value).collect()
+    }
+
+    /// The name and the data of the stored matrix or the linear map of the step.
+    pub fn leaf(&self) -> Option<(&str, Leaf<'_>)> {
+        self.parts().leaf
+    }
+
+    /// The terms of a linear combination.
+    pub(super) fn terms(&self) -> &[Term] {
+        self.parts().terms
     }
 
     /// Whether a value is a plain term of the sum that the step makes.
     pub(super) fn is_sum_of(&self, value: Value) -> bool {
-        let is_plain = |term: &Term| term.value == value && term.is_plain();
-        match self {
-            Action::Combine { terms, .. } => terms.iter().any(is_plain),
-            _ => self.epilogue().and_then(|epilogue| epilogue.add.as_ref()).is_some_and(is_plain),
-        }
+        let Parts { terms, epilogue, .. } = self.parts();
+        let add = epilogue.and_then(|epilogue| epilogue.add.as_ref());
+        terms.iter().chain(add).any(|term| term.value == value && term.is_plain())
     }
 
-    /// The epilogue, for the steps that have one.
+    /// The epilogue of an action that has one.
     pub fn epilogue(&self) -> Option<&Epilogue> {
-        match self {
-            Action::Sparse { epilogue, .. }
-            | Action::Dense { epilogue, .. }
-            | Action::Own { epilogue, .. }
-            | Action::Spread { epilogue, .. }
-            | Action::RankOne { epilogue, .. } => Some(epilogue),
-            _ => None,
-        }
+        self.parts().epilogue
     }
 
-    /// The diagonals that the step multiplies with.
+    /// The diagonals that the step multiplies by.
     pub fn diagonals(&self) -> Vec<&Diagonal> {
-        let right = match self {
-            Action::Sparse { right, .. } => right.as_ref(),
-            _ => None,
-        };
-        let terms = match self {
-            Action::Combine { terms, .. } => terms.as_slice(),
-            _ => &[],
-        };
-        let add = self.epilogue().and_then(|epilogue| epilogue.add.as_ref());
-        let left = self.epilogue().and_then(|epilogue| epilogue.left.as_ref());
+        let Parts { right, terms, epilogue, .. } = self.parts();
+        let left = epilogue.and_then(|epilogue| epilogue.left.as_ref());
+        let add = epilogue.and_then(|epilogue| epilogue.add.as_ref());
         let of_terms = terms.iter().chain(add).filter_map(|term| term.diagonal.as_ref());
         right.into_iter().chain(left).chain(of_terms).collect()
     }
 
-    /// Replaces the diagonals.
-    fn replace_diagonals(&mut self, other: impl Fn(&Diagonal) -> Diagonal) {
-        let replace = |diagonal: &mut Option<Diagonal>| *diagonal = diagonal.as_ref().map(&other);
+    /// Whether the result is a sum over all rows, which every worker has.
+    pub fn is_reduced(&self) -> bool {
+        self.parts().is_reduced
+    }
+
+    /// The values that the step reads, without that of the epilogue, and the epilogue.
+    fn parts_mut(&mut self) -> (Vec<ReadMut<'_>>, Option<&mut Epilogue>) {
+        let bare = |value| ReadMut { value, diagonal: None };
         match self {
-            Action::Sparse { right, .. } => replace(right),
-            Action::Combine { terms, .. } => terms.iter_mut().for_each(|term| replace(&mut term.diagonal)),
-            _ => {}
+            Action::Sparse { input, right, epilogue, .. } => {
+                (vec![ReadMut { value: input, diagonal: Some(right) }], Some(epilogue))
+            }
+            Action::Dense { input, epilogue, .. }
+            | Action::Map { input, epilogue, .. }
+            | Action::Spread { input, epilogue }
+            | Action::RankOne { input, epilogue } => (vec![bare(input)], Some(epilogue)),
+            Action::Project { input, .. } | Action::ColumnSums { input } => (vec![bare(input)], None),
+            // `like` is not read when there are terms, and may have been removed.
+            Action::Combine { terms, like } if terms.is_empty() => (vec![bare(like)], None),
+            Action::Combine { terms, .. } => (terms.iter_mut().map(Term::read_mut).collect(), None),
+            Action::Arrange { pieces } => (pieces.iter_mut().map(|piece| bare(&mut piece.value)).collect(), None),
+            Action::Stored { .. } => (Vec::new(), None),
+            Action::HStack { values } => (values.iter_mut().map(bare).collect(), None),
         }
-        if let Some(Epilogue { left, add, .. }) = self.epilogue_mut() {
-            replace(left);
-            add.iter_mut().for_each(|add| replace(&mut add.diagonal));
-        }
+    }
+
+    /// The values that the step reads, as often as it reads them.
+    pub(super) fn reads_mut(&mut self) -> Vec<ReadMut<'_>> {
+        let (mut reads, epilogue) = self.parts_mut();
+        reads.extend(epilogue.and_then(|epilogue| epilogue.add.as_mut()).map(Term::read_mut));
+        reads
     }
 
     pub(super) fn epilogue_mut(&mut self) -> Option<&mut Epilogue> {
-        match self {
-            Action::Sparse { epilogue, .. }
-            | Action::Dense { epilogue, .. }
-            | Action::Own { epilogue, .. }
-            | Action::Spread { epilogue, .. }
-            | Action::RankOne { epilogue, .. } => Some(epilogue),
-            _ => None,
-        }
+        self.parts_mut().1
     }
 
-    /// True when the result is small and every worker has all of it.
-    pub fn is_reduced(&self) -> bool {
-        matches!(self, Action::Project { .. } | Action::ColumnSums { .. })
+    /// Replaces the diagonals.
+    fn replace_diagonals(&mut self, other: impl Fn(&Diagonal) -> Diagonal) {
+        let left = self.epilogue_mut().map(|epilogue| &mut epilogue.left);
+        left.into_iter().for_each(|left| *left = left.as_ref().map(&other));
+        for slot in self.reads_mut().into_iter().filter_map(|read| read.diagonal) {
+            *slot = slot.as_ref().map(&other);
+        }
     }
 
     /// Replaces every value that is read.
     pub(super) fn rename(&mut self, new_name: impl Fn(Value) -> Value) {
-        match self {
-            Action::Sparse { input, .. }
-            | Action::Dense { input, .. }
-            | Action::Own { input, .. }
-            | Action::Project { input, .. }
-            | Action::ColumnSums { input }
-            | Action::Spread { input, .. }
-            | Action::RankOne { input, .. } => *input = new_name(*input),
-            Action::Combine { terms, like } => {
-                terms.iter_mut().for_each(|term| term.value = new_name(term.value));
-                // Beside terms it is not read, and may have no name any more.
-                *like = if terms.is_empty() { new_name(*like) } else { *like };
-            }
-            Action::Arrange { pieces } => pieces.iter_mut().for_each(|piece| piece.value = new_name(piece.value)),
-            Action::Stored { .. } => {}
-            Action::HStack { values } => values.iter_mut().for_each(|value| *value = new_name(*value)),
-        }
-        if let Some(add) = self.epilogue_mut().and_then(|epilogue| epilogue.add.as_mut()) {
-            add.value = new_name(add.value);
-        }
+        self.reads_mut().into_iter().for_each(|read| *read.value = new_name(*read.value));
     }
 }
 
-/// One step: what it does, and how many rows its result has.
+/// One step of a program.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// How many rows.
+    /// The rows of the result.
     pub rows: usize,
-    /// What it does.
+    /// What the step computes.
     pub action: Action,
 }
 
@@ -426,12 +532,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Rows of the panel that is given.
+    /// Rows of the input.
     pub fn input_rows(&self) -> usize {
         self.input_rows
     }
 
-    /// Rows of the panel that comes out.
+    /// Rows of the output.
     pub fn output_rows(&self) -> usize {
         self.rows(self.output)
     }
@@ -441,12 +547,12 @@ impl Program {
         &self.steps
     }
 
-    /// The value that is the answer.
+    /// The value that the program returns.
     pub fn output(&self) -> Value {
         self.output
     }
 
-    /// The same with other diagonals.
+    /// The program with each diagonal replaced.
     pub fn with_diagonals(&self, other: impl Fn(&Diagonal) -> Diagonal) -> Self {
         let mut program = self.clone();
         program.steps.iter_mut().for_each(|step| step.action.replace_diagonals(&other));
@@ -456,18 +562,10 @@ impl Program {
     /// The name of a leaf of which only the size is known, if there is one.
     pub fn outline(&self) -> Option<&str> {
         self.steps.iter().find_map(|step| {
-            let is_outline = |diagonal: &&Diagonal| diagonal.values.is_outline();
-            let diagonal = step.action.diagonals().into_iter().find(is_outline).map(|diagonal| &*diagonal.name);
-            let leaf = match &step.action {
-                Action::Sparse { name, matrix, .. } => matrix.is_outline().then_some(name),
-                Action::Dense { name, matrix, .. } | Action::Project { name, matrix, .. } => {
-                    matrix.is_outline().then_some(name)
-                }
-                Action::Stored { name, source: Source::Dense { matrix, .. } } => matrix.is_outline().then_some(name),
-                Action::Stored { name, source: Source::Sparse(matrix) } => matrix.is_outline().then_some(name),
-                _ => None,
-            };
-            leaf.map(String::as_str).or(diagonal)
+            let leaf = step.action.leaf().filter(|(_, leaf)| leaf.is_outline()).map(|(name, _)| name);
+            let diagonals = step.action.diagonals();
+            let diagonal = diagonals.into_iter().find(|diagonal| diagonal.values.is_outline());
+            leaf.or(diagonal.map(|diagonal| &*diagonal.name))
         })
     }
 

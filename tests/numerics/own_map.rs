@@ -86,9 +86,9 @@ fn a_map_multiplies_like_its_entries_alone_and_within_expressions() {
 fn a_repeated_product_is_computed_once() {
     let (own, _) = both(20, 20, &mut Numbers(2));
     let program = Program::compile(&(&own + &own * 2.0), Side::Plain);
-    assert_eq!(program.to_string(), "v1 = own 3·F·G\nanswer v1");
+    assert_eq!(program.to_string(), "v1 = map 3·F·G\nanswer v1");
     let program = Program::compile(&own, Side::Transposed);
-    assert_eq!(program.to_string(), "v1 = own Fᵀ·G\nanswer v1");
+    assert_eq!(program.to_string(), "v1 = map Fᵀ·G\nanswer v1");
 }
 
 #[test]

@@ -92,22 +92,6 @@ fn auto_is_planned_as_the_iteration_that_runs() {
     assert_ne!(auto["memory"]["panels"], subspace["memory"]["panels"]);
 }
 
-#[test]
-fn drawings_name_every_step() {
-    let matrix = "--matrix=A @ (A + 2 * J)";
-    let dot = explain(&["--config=demo", matrix, "--graph=dot"]);
-    assert!(dot.starts_with("digraph plan {") && dot.trim_end().ends_with('}'), "{dot}");
-    assert_eq!(dot.matches('{').count(), dot.matches('}').count());
-    let mermaid = explain(&["--config=demo", matrix, "--graph=mermaid"]);
-    assert!(mermaid.starts_with("flowchart TD"), "{mermaid}");
-    for drawing in [&dot, &mermaid] {
-        for word in ["spmm", "column-sums", "M·G", "Mᵀ·G"] {
-            assert!(drawing.contains(word), "`{word}` is not in:\n{drawing}");
-        }
-    }
-    assert!(dot.contains("penwidth=3") && mermaid.contains("==>"), "gathered panels stand out");
-}
-
 /// Checks that all estimates exist. Their accuracy can only be checked on an idle machine.
 #[test]
 fn every_step_has_an_estimate_and_a_measurement() {

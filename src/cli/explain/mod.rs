@@ -2,8 +2,6 @@
 
 mod sizes;
 
-use std::sync::Arc;
-
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
@@ -11,10 +9,9 @@ use super::arguments::{What, worker_count};
 use super::request::data_folder;
 use super::{Error, memory, print_text, signals};
 use crate::engine::{Cluster, measure_rates};
-use crate::experiment::explain::{Planned, StagePlan, Subjects, plan_stage};
+use crate::experiment::explain::{StagePlan, Subjects, plan_stage};
 use crate::kernel::cores;
-use crate::plan::cost::{Machine, Rates};
-use crate::plan::{Drawing, Program};
+use crate::plan::cost::Machine;
 use crate::report::progress::{ProgressObserver, ProgressSink};
 use sizes::Sizes;
 
@@ -46,16 +43,12 @@ pub struct Explain {
     #[command(flatten)]
     pub sizes: Sizes,
 
-    /// Print a drawing of the plan instead
-    #[arg(long, value_enum, value_name = "LANGUAGE")]
-    pub graph: Option<Drawing>,
-
     /// Multiply a random panel once by the matrix and once by its transpose, and set what it took beside the estimates
-    #[arg(long, conflicts_with_all = ["nodes", "edges", "processes", "graph"])]
+    #[arg(long, conflicts_with_all = ["nodes", "edges", "processes"])]
     pub analyze: bool,
 
     /// Print everything as JSON
-    #[arg(long, conflicts_with = "graph")]
+    #[arg(long)]
     pub json: bool,
 
     /// Show no progress
@@ -99,16 +92,10 @@ impl Explain {
             }
         };
         // As many workers as there are threads show how fast each of them is.
-        let rates = match self.graph {
-            None => measure_rates(Cluster::threads(workers.min(cores())))?,
-            Some(_) => Rates::REFERENCE,
-        };
+        let rates = measure_rates(Cluster::threads(workers.min(cores())))?;
         let machine = Machine { workers, processes: self.processes, rates };
         let mut stages = plan(&machine)?;
         stages.iter_mut().zip(taken).for_each(|(stage, taken)| stage.note(taken, cluster));
-        if let Some(language) = self.graph {
-            return print_text(draw(language, &stages));
-        }
         let stages: Vec<StagePlan> = stages.into_iter().map(|planned| planned.plan).collect();
         let explanation = subjects.explained(experiment.name, (&machine, "rates as measured here"), limit, stages);
         match self.json {
@@ -119,9 +106,4 @@ impl Explain {
             }
         }
     }
-}
-
-fn draw(drawing: Drawing, stages: &[Planned]) -> String {
-    let titled: Vec<(String, Arc<Program>)> = stages.iter().flat_map(Planned::titled).collect();
-    drawing.of(titled.iter().map(|(title, program)| (title.as_str(), &**program)))
 }

@@ -1,12 +1,12 @@
-//! Small products by columns: a worker takes some of the columns through the whole program.
+//! Small products by columns: each worker computes some columns of all steps.
 //!
-//! On a small matrix a step takes less time than a message to another worker. Columns never mix in
-//! most programs, so every worker can take a few of them from the first step to the last, in panels
-//! that stay in its own cache. Workers meet twice: to gather all rows of their columns, and to
-//! exchange columns for rows. A column goes through the same kernels, and sums over tiles along the
-//! same tree, so the bits are those of the product by rows.
+//! On a small matrix a step takes less time than a message to another worker. The columns of most
+//! programs are independent, so a worker can compute all steps of a few columns, in panels that stay
+//! in its cache. Workers communicate twice: they gather all rows of the input, and they exchange
+//! columns of the output for rows. Each column passes the same kernels and the same reduction tree
+//! as by rows, so the bits are equal.
 //!
-//! Up to one lane group of columns, panels have their rows permuted by [`PermutedMatrix`], where
+//! Panels of at most one lane group of columns have their rows permuted by [`PermutedMatrix`], if
 //! all steps multiply by the same matrix.
 
 use std::cell::OnceCell;
@@ -30,33 +30,33 @@ use crate::engine::step::Context;
 use crate::engine::trace;
 use crate::kernel::panel::{copy_row, stride};
 use crate::kernel::{LANES, Simd};
-use crate::plan::{Action, Layouts, Program, Value};
+use crate::plan::{Action, Layouts, Leaf, Program, Value};
 
-/// Largest product, in picked entries of the panel, that runs by columns. Beyond, one pass over the
-/// matrix for each worker takes longer than to wait for the others.
-const MOST_PICKED: usize = 4 << 20;
+/// Most multiplications of a product that runs by columns. Larger ones take longer to read the whole
+/// matrix on each worker than to wait for the others.
+const MOST_MULTIPLICATIONS: usize = 4 << 20;
 /// Largest panel in bytes that runs by columns. Larger ones do not stay in a worker's cache.
 const MOST_BYTES: usize = 2 << 20;
 
-/// A program for a worker alone, on panels of which it has all rows.
+/// A program for panels of which the worker has all rows.
 pub(in crate::engine) struct ColumnSchedule {
     /// Non-zeros of the largest sparse factor.
     nonzeros: usize,
     /// The most rows of a value.
     rows: usize,
     plain: Prepared,
-    /// For panels with permuted rows, where there is a permutation; once somebody asked for it.
+    /// The program for permuted rows, if there is a permutation; set when first needed.
     permuted: OnceCell<Option<Prepared>>,
 }
 
-/// A program, and what its steps share.
+/// A program, and the state that its steps share.
 struct Prepared {
     interpreter: Interpreter,
     context: Context,
 }
 
 impl ColumnSchedule {
-    /// `None` if columns mix, or if the bits of a column depend on its neighbours.
+    /// `None` if a step combines columns, or computes other bits for fewer columns.
     pub(in crate::engine) fn new(program: &Arc<Program>, context: &Context) -> Option<Self> {
         let (mut nonzeros, mut rows) = (0, program.input_rows());
         for step in program.steps() {
@@ -64,7 +64,13 @@ impl ColumnSchedule {
             match &step.action {
                 Action::Sparse { matrix, .. } => nonzeros = nonzeros.max(matrix.nonzeros()),
                 Action::ColumnSums { .. } | Action::RankOne { .. } | Action::Combine { .. } => {}
-                _ => return None,
+                Action::Dense { .. }
+                | Action::Map { .. }
+                | Action::Project { .. }
+                | Action::Spread { .. }
+                | Action::Arrange { .. }
+                | Action::Stored { .. }
+                | Action::HStack { .. } => return None,
             }
         }
         let context = context.alone(Layouts::new([&**program], 1), None);
@@ -75,21 +81,21 @@ impl ColumnSchedule {
     /// Whether `workers` workers are faster by columns on a panel of `cols` columns.
     pub(super) fn pays(&self, cols: usize, workers: usize) -> bool {
         let width = stride(cols);
-        let is_small =
-            self.nonzeros.saturating_mul(width) <= MOST_PICKED && self.rows * width * size_of::<f32>() <= MOST_BYTES;
+        let is_small = self.nonzeros.saturating_mul(width) <= MOST_MULTIPLICATIONS
+            && self.rows * width * size_of::<f32>() <= MOST_BYTES;
         is_small && workers * LANES <= width
     }
 
-    /// The program for panels with permuted rows, where it pays: wider rows fill a cache line each.
+    /// The program for permuted rows, if it is faster: rows of more columns fill a cache line each.
     fn permuted(&self, cols: usize) -> Option<&Prepared> {
         if cols > LANES {
             return None;
         }
         let Prepared { interpreter, context } = &self.plain;
         let permute = || {
-            let matrix = interpreter.program.steps().iter().find_map(|step| match &step.action {
-                Action::Sparse { matrix, .. } => Some(matrix),
-                _ => None,
+            let matrix = interpreter.program.steps().iter().find_map(|step| match step.action.leaf() {
+                Some((_, Leaf::Sparse(matrix))) => Some(matrix),
+                Some((_, Leaf::Dense(_) | Leaf::Map(_))) | None => None,
             })?;
             let tiles = context.layouts.get(matrix.rows()).tiles(0);
             let permuted = context.operands.borrow_mut().permuted(matrix, &tiles)?;
@@ -113,12 +119,12 @@ impl Prepared {
         }
     }
 
-    /// Some columns of a panel, with rows permuted as the program wants them.
-    fn columns_of(&self, whole: &GatheredPanel, columns: Range<usize>) -> Result<Shard, EngineError> {
-        let from = stride(whole.cols);
+    /// Some columns of a panel, in the order of rows of the program.
+    fn columns_of(&self, panel: &GatheredPanel, columns: Range<usize>) -> Result<Shard, EngineError> {
+        let from = stride(panel.cols);
         let (cols, width) = (columns.len(), stride(columns.len()));
-        self.context.shard(whole.total_rows, cols, |_, out| {
-            let rows = whole.blocks.iter().filter(|block| block.rows > 0);
+        self.context.shard(panel.total_rows, cols, |_, out| {
+            let rows = panel.blocks.iter().filter(|block| block.rows > 0);
             let rows = rows.flat_map(|block| block.numbers().chunks_exact(from.max(1)));
             let rows = rows.map(|row| &row[columns.start..columns.start + width]);
             match self.matrix() {
@@ -129,7 +135,7 @@ impl Prepared {
         })
     }
 
-    /// A result of the program, with its rows in their own order.
+    /// A result of the program, in the original order of rows.
     fn restored(&self, shard: Shard) -> Result<Shard, EngineError> {
         let Some(matrix) = self.matrix() else { return Ok(shard) };
         self.context.shard(shard.total_rows(), shard.cols(), |_, out| {
@@ -146,7 +152,7 @@ impl Backend for Columns<'_> {
     type Value = Payload;
 
     fn gather(&mut self, _: Value, own: &Payload) -> Payload {
-        let Payload::Shard(shard) = own else { unreachable!("what is gathered is a panel") };
+        let Payload::Shard(shard) = own else { unreachable!("only panels are gathered") };
         let blocks = vec![Block::of_shard(shard, shard.rows())];
         Payload::Gathered(Arc::new(GatheredPanel { total_rows: shard.total_rows(), cols: shard.cols(), blocks }))
     }
@@ -161,23 +167,23 @@ impl Backend for Columns<'_> {
     }
 }
 
-/// The columns of a worker, in whole lane groups.
+/// The columns of a worker, a multiple of lane groups.
 fn columns_of(worker: usize, workers: usize, cols: usize) -> Range<usize> {
     let groups = cols.div_ceil(LANES);
     let start = |worker: usize| (worker * groups / workers * LANES).min(cols);
     start(worker)..start(worker + 1)
 }
 
-/// The product with all rows of some columns, one program after the other.
+/// The product of several programs with columns of which the worker has all rows.
 pub(in crate::engine) fn run_columns(programs: &[Rc<ColumnSchedule>], columns: Shard) -> Result<Shard, EngineError> {
     programs.iter().try_fold(columns, |columns, program| program.plain.run(columns))
 }
 
-/// The product with some columns of a panel. Rows are permuted where one permutation serves all
-/// programs.
-fn run_some(
+/// The product of several programs with some columns of a gathered panel. Rows are permuted if all
+/// programs have the same permutation.
+fn run_gathered(
     programs: &[Rc<ColumnSchedule>],
-    whole: &GatheredPanel,
+    panel: &GatheredPanel,
     columns: Range<usize>,
 ) -> Result<Shard, EngineError> {
     let permuted: Option<Vec<&Prepared>> = programs.iter().map(|program| program.permuted(columns.len())).collect();
@@ -185,11 +191,11 @@ fn run_some(
     let is_one = |permuted: &Vec<&Prepared>| permuted.windows(2).all(|pair| matrix(pair[0]) == matrix(pair[1]));
     let plain = || programs.iter().map(|program| &program.plain).collect();
     let prepared = permuted.filter(is_one).unwrap_or_else(plain);
-    let input = prepared[0].columns_of(whole, columns)?;
+    let input = prepared[0].columns_of(panel, columns)?;
     prepared[0].restored(prepared.iter().try_fold(input, |columns, prepared| prepared.run(columns))?)
 }
 
-/// Builds the dataflow that takes columns through the programs of these numbers.
+/// Builds the dataflow that multiplies by these programs by columns.
 pub(in crate::engine) fn columns_flow(
     worker: &mut Worker,
     numbers: &[usize],
@@ -198,13 +204,13 @@ pub(in crate::engine) fn columns_flow(
 ) -> Flow {
     flow(worker, "columns", |scope: Scope<'_, u64>, input| {
         let (own, workers) = (scope.index(), scope.peers());
-        let whole = all_gather(scope, "columns", &input, context.transfer, &context.pool);
+        let gathered = all_gather(scope, "columns", &input, context.transfer, &context.pool);
         let pool = context.pool.clone();
-        let made = local(scope, &format!("programs {numbers:?} by columns"), &[whole], move |payloads| {
-            let Payload::Gathered(whole) = &payloads[0] else { unreachable!("a panel was gathered") };
-            let columns = columns_of(own, workers, whole.cols);
+        let made = local(scope, &format!("programs {numbers:?} by columns"), &[gathered], move |payloads| {
+            let Payload::Gathered(panel) = &payloads[0] else { unreachable!("a panel was gathered") };
+            let columns = columns_of(own, workers, panel.cols);
             let first = columns.start;
-            let shard = run_some(&programs, whole, columns)?;
+            let shard = run_gathered(&programs, panel, columns)?;
             pool.borrow_mut().read_elsewhere(shard.buffer());
             Ok(Payload::Columns(first, shard))
         });
@@ -222,7 +228,7 @@ mod tests {
     use crate::plan::Side;
 
     #[test]
-    fn everybody_has_some_columns_and_every_column_an_owner() {
+    fn every_worker_has_columns_and_every_column_one_owner() {
         for (cols, workers) in [(16, 1), (16, 2), (13, 2), (40, 3), (24, 3), (33, 5)] {
             let mut next = 0;
             for worker in 0..workers {
@@ -254,7 +260,7 @@ mod tests {
             let programs: Vec<_> =
                 [Side::Plain, Side::Transposed].map(|side| Arc::new(Program::compile(&m, side))).into();
             let made = run(Cluster::threads(workers), programs, move |session| {
-                let mut wholes = Vec::new();
+                let mut products = Vec::new();
                 for cols in [16, 24, 29, 40] {
                     for program in [0, 1] {
                         let x = session.random_normal(700, cols, 3, stream::SYNTHETIC)?;
@@ -265,11 +271,11 @@ mod tests {
                         for (rows, columns) in [(rows, columns), (after, twice)] {
                             let (rows, columns) = (session.collect(&rows)?, session.collect(&columns)?);
                             assert_eq!(rows, columns, "{workers} workers, {cols} columns");
-                            wholes.extend(rows);
+                            products.extend(rows);
                         }
                     }
                 }
-                Ok::<_, EngineError>(wholes)
+                Ok::<_, EngineError>(products)
             });
             let made = made.unwrap();
             if answers.is_empty() {

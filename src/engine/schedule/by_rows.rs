@@ -1,4 +1,4 @@
-//! A program as a dataflow: one operator a step.
+//! Products by rows: a program as a dataflow with one operator a step.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,28 +18,28 @@ use crate::engine::row_exchange::RowExchange;
 use crate::engine::step::Context;
 use crate::plan::{Program, Value};
 
-/// Builds the dataflow of the program of this number. Of the values in `needs` only needed rows go
-/// to other processes.
+/// Builds the dataflow of a program, given with its number. `exchanges` lists the values of which
+/// only needed rows are sent to other processes.
 pub(in crate::engine) fn program_flow(
     worker: &mut Worker,
     number: usize,
     program: &Arc<Program>,
-    needs: BTreeMap<Value, Rc<RowExchange>>,
+    exchanges: BTreeMap<Value, Rc<RowExchange>>,
     context: &Rc<Context>,
 ) -> Flow {
     let interpreter = Rc::new(Interpreter::new(program.clone()));
     flow(worker, "program", |scope, input| {
-        let mut rows = Rows { scope, number, interpreter: interpreter.clone(), needs, context: context.clone() };
-        interpreter.run(input, &mut rows).expect("operators fail when they run, not when they are built")
+        let mut rows = Rows { scope, number, interpreter: interpreter.clone(), exchanges, context: context.clone() };
+        interpreter.run(input, &mut rows).expect("an operator fails when it runs, not when it is built")
     })
 }
 
-/// Streams of a worker's rows.
+/// The values are streams of this worker's shards.
 struct Rows<'scope> {
     scope: Scope<'scope, u64>,
     number: usize,
     interpreter: Rc<Interpreter>,
-    needs: BTreeMap<Value, Rc<RowExchange>>,
+    exchanges: BTreeMap<Value, Rc<RowExchange>>,
     context: Rc<Context>,
 }
 
@@ -48,8 +48,8 @@ impl<'scope> Backend for Rows<'scope> {
 
     fn gather(&mut self, value: Value, own: &Link<'scope>) -> Link<'scope> {
         let (name, transfer, pool) = (value.to_string(), self.context.transfer, &self.context.pool);
-        match self.needs.get(&value) {
-            Some(needs) => gather_needed(self.scope, &name, own, needs, transfer, pool),
+        match self.exchanges.get(&value) {
+            Some(exchange) => gather_needed(self.scope, &name, own, exchange, transfer, pool),
             None => all_gather(self.scope, &name, own, transfer, pool),
         }
     }

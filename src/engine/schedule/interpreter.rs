@@ -1,35 +1,35 @@
-//! The interpreter of programs: one loop over the steps, whatever their values are.
+//! The interpreter of programs: one loop over the steps for both schedules.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::error::EngineError;
 use crate::engine::message::Payload;
-use crate::engine::step::{Access, Context, compute, reads};
+use crate::engine::step::{Context, compute, reads};
 use crate::kernel::elementwise::all_finite;
-use crate::plan::{Program, Value};
+use crate::plan::{Access, Program, Value};
 
-/// What a schedule does with values: panels that are there, or streams of panels.
+/// The operations of a schedule on values. A value is a panel, or a stream of panels.
 pub(super) trait Backend {
     type Value: Clone;
 
-    /// All rows of a value, from this worker's own.
+    /// All rows of a value, from the shards of all workers.
     fn gather(&mut self, value: Value, own: &Self::Value) -> Self::Value;
 
-    /// The result of the step at a position.
+    /// The result of the step at `position`.
     fn compute(&mut self, position: usize, inputs: Vec<Self::Value>) -> Result<Self::Value, EngineError>;
 
-    /// The root of a sum over tiles, from this worker's part of it.
+    /// The reduced value, from the partial sums of all workers.
     fn reduce(&mut self, value: Value, partial: Self::Value) -> Result<Self::Value, EngineError>;
 }
 
-/// A program, prepared to be run.
+/// A program and the data flow between its steps.
 pub(super) struct Interpreter {
     pub(super) program: Arc<Program>,
     steps: Vec<StepUse>,
 }
 
-/// What the interpreter knows of a step beforehand.
+/// The reads of a step, and the values that it is the last to read.
 struct StepUse {
     name: String,
     reads: Vec<(Value, Access)>,
@@ -51,7 +51,7 @@ impl Interpreter {
         Self { program, steps }
     }
 
-    /// The output of the program. A value is gathered once, however many steps read all its rows.
+    /// The output of the program. A value is gathered once, for all steps that read all its rows.
     pub(super) fn run<B: Backend>(&self, input: B::Value, backend: &mut B) -> Result<B::Value, EngineError> {
         let mut own = BTreeMap::from([(Value::INPUT, input)]);
         let mut gathered: BTreeMap<Value, B::Value> = BTreeMap::new();
@@ -69,14 +69,14 @@ impl Interpreter {
                 gathered.remove(value);
             }
         }
-        Ok(own.remove(&self.program.output()).expect("a step made the output"))
+        Ok(own.remove(&self.program.output()).expect("a step computes the output"))
     }
 
     pub(super) fn name(&self, position: usize) -> &str {
         &self.steps[position].name
     }
 
-    /// Computes a step. Numbers that are not finite anywhere on the way show in the output.
+    /// Computes a step. Only the output is checked for non-finite numbers, since they propagate.
     pub(super) fn compute(
         &self,
         position: usize,

@@ -1,9 +1,9 @@
-//! How a program runs: one interpreter, two schedules.
+//! Schedules of a program: by rows and by columns.
 //!
-//! By rows, a program becomes a dataflow with one operator a step; a worker has its rows of every
-//! panel, and all-gathers and all-reduces stand between the steps. By columns, a worker takes some
-//! columns of the input through all steps without waiting for others. Both schedules are backends
-//! of the same [`Interpreter`], and give the same bits.
+//! By rows, a program is a dataflow with one operator a step. A worker has its rows of every panel,
+//! and all-gathers and all-reduces connect the steps. By columns, a worker computes all steps of some
+//! columns of the input without waiting for the others. Both schedules are backends of the same
+//! `Interpreter`, and give the same bits.
 
 mod by_columns;
 mod by_rows;
@@ -14,17 +14,17 @@ use std::rc::Rc;
 pub(super) use by_columns::{ColumnSchedule, columns_flow, run_columns};
 pub(super) use by_rows::program_flow;
 
-/// Who computes what of a product.
+/// How workers share a product.
 pub(super) enum Schedule {
-    /// Every worker its rows, step by step.
+    /// Each worker computes its rows of every step.
     ByRows,
-    /// Every worker some columns, through all steps of these programs.
+    /// Each worker computes some columns of all steps of these programs.
     ByColumns(Vec<Rc<ColumnSchedule>>),
 }
 
 impl Schedule {
-    /// The schedule for programs one after the other, on a panel of `cols` columns: by columns
-    /// where all of them can be, and are small.
+    /// The schedule for several programs in sequence, on a panel of `cols` columns: by columns if all
+    /// of them allow it and are small.
     pub(super) fn choose<'a>(
         programs: impl Iterator<Item = Option<&'a Rc<ColumnSchedule>>>,
         cols: usize,

@@ -16,7 +16,7 @@ use crate::engine::Cluster;
 use crate::graph::Graph;
 use crate::plan::cost::{Machine, Rates};
 
-pub(crate) use stage::{Planned, plan_stage};
+pub(crate) use stage::plan_stage;
 pub(crate) use subjects::{GraphSize, NodeSize, Subjects};
 
 /// Everything that is to be said of an experiment before it is run.

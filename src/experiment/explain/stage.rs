@@ -112,14 +112,6 @@ impl Planned {
         let estimated = panels.max().unwrap_or(0);
         self.plan.memory.product = taken.growth.map(|growth| [estimated, growth]);
     }
-
-    /// The programs with titles.
-    pub(crate) fn titled(&self) -> Vec<(String, Arc<Program>)> {
-        let title = |(side, program): (&SidePlan, &Arc<Program>)| {
-            (format!("{}: {}", self.plan.name, side.side), program.clone())
-        };
-        self.plan.sides.iter().zip(&self.programs).map(title).collect()
-    }
 }
 
 fn formed_part(part: &Matrix) -> FormedPart {

@@ -1,23 +1,29 @@
-//! From steps to nodes.
+//! Converts steps into nodes.
 
 use std::collections::HashMap;
 
-use super::words::{Word, Words};
+use super::monomials::{Monomial, Monomials};
 use super::{Algebra, Entry, Letter, Node, Sum, add_entry};
 use crate::plan::compile::DiagonalProduct;
 use crate::plan::program::{Action, Diagonal, Program, Value};
 
 impl Algebra {
-    /// The nodes of a program with nothing fused.
+    /// The nodes of a program whose steps have no epilogues.
     pub(super) fn build(program: &Program, diagonals: &[DiagonalProduct]) -> Algebra {
         let letters = Vec::new();
-        let words = Words::new();
-        let mut algebra =
-            Algebra { input_rows: program.input_rows, letters, nodes: Vec::new(), rows: Vec::new(), words, root: 0 };
+        let monomials = Monomials::new();
+        let mut algebra = Algebra {
+            input_rows: program.input_rows,
+            letters,
+            nodes: Vec::new(),
+            rows: Vec::new(),
+            monomials,
+            root: 0,
+        };
         let mut builder = Builder { program, known: HashMap::new(), nodes: Vec::new(), algebra: &mut algebra };
         for made in diagonals {
-            let [outer, inner] = [&made.outer, &made.inner].map(|diagonal| builder.word(Some(diagonal)));
-            let product = builder.algebra.words.times(outer, inner);
+            let [outer, inner] = [&made.outer, &made.inner].map(|diagonal| builder.monomial(Some(diagonal)));
+            let product = builder.algebra.monomials.times(outer, inner);
             builder.known.insert(address(&made.product), product);
         }
         let input = builder.node(Letter::Input, program.input_rows, Vec::new());
@@ -26,8 +32,8 @@ impl Algebra {
             let node = builder.step(&step.action, step.rows);
             builder.nodes.push(node);
         }
-        let answer = builder.plain(program.output);
-        let root = builder.node(Letter::Panel, program.rows(program.output), vec![answer]);
+        let output = builder.plain(program.output);
+        let root = builder.node(Letter::Panel, program.rows(program.output), vec![output]);
         algebra.root = root;
         algebra
     }
@@ -39,18 +45,18 @@ fn address(diagonal: &Diagonal) -> usize {
 
 struct Builder<'a> {
     program: &'a Program,
-    /// Words of the diagonals met, by where their entries are. The program keeps all of them alive.
-    known: HashMap<usize, Word>,
+    /// Monomials of diagonals, by the address of their entries. The program keeps them alive.
+    known: HashMap<usize, Monomial>,
     /// The node of every value.
     nodes: Vec<usize>,
     algebra: &'a mut Algebra,
 }
 
 impl Builder<'_> {
-    fn word(&mut self, diagonal: Option<&Diagonal>) -> Word {
-        let Some(diagonal) = diagonal else { return Word::EMPTY };
-        let words = &mut self.algebra.words;
-        *self.known.entry(address(diagonal)).or_insert_with(|| words.of_factor(diagonal))
+    fn monomial(&mut self, diagonal: Option<&Diagonal>) -> Monomial {
+        let Some(diagonal) = diagonal else { return Monomial::EMPTY };
+        let monomials = &mut self.algebra.monomials;
+        *self.known.entry(address(diagonal)).or_insert_with(|| monomials.of_factor(diagonal))
     }
 
     fn node(&mut self, letter: Letter, rows: usize, inputs: Vec<Sum>) -> usize {
@@ -66,17 +72,17 @@ impl Builder<'_> {
     }
 
     fn plain(&self, value: Value) -> Sum {
-        vec![Entry { node: self.nodes[value.0], word: Word::EMPTY, coefficient: 1.0 }]
+        vec![Entry { node: self.nodes[value.0], monomial: Monomial::EMPTY, coefficient: 1.0 }]
     }
 
-    /// The node of a step. What is summed over all rows before it is spread is one node with the spreading: the sums
-    /// alone cannot be added up, and stand for what they are the sums of.
+    /// The node of a step. A reduction and the step that distributes it again are one node: the
+    /// panel before the reduction can be added to others, reduced values cannot.
     fn step(&mut self, action: &Action, rows: usize) -> usize {
         match action {
             Action::Sparse { role, name, matrix, right, input, .. } => {
                 let letter = Letter::Sparse { role: *role, name: name.clone(), matrix: matrix.clone() };
-                let word = self.word(right.as_ref());
-                let entry = Entry { node: self.nodes[input.0], word, coefficient: 1.0 };
+                let monomial = self.monomial(right.as_ref());
+                let entry = Entry { node: self.nodes[input.0], monomial, coefficient: 1.0 };
                 self.node(letter, rows, vec![vec![entry]])
             }
             Action::Dense { name, matrix, mask, input, .. } => {
@@ -84,10 +90,10 @@ impl Builder<'_> {
                 let input = self.plain(*input);
                 self.node(Letter::Dense { name, matrix, mask, is_transposed: false }, rows, vec![input])
             }
-            Action::Own { name, map, side, input, .. } => {
+            Action::Map { name, map, side, input, .. } => {
                 let (name, map, side) = (name.clone(), map.clone(), *side);
                 let input = self.plain(*input);
-                self.node(Letter::Own { name, map, side }, rows, vec![input])
+                self.node(Letter::Map { name, map, side }, rows, vec![input])
             }
             Action::Project { name, matrix, mask, input } => {
                 let (name, matrix, mask) = (name.clone(), matrix.clone(), *mask);
@@ -104,8 +110,8 @@ impl Builder<'_> {
             Action::Combine { terms, .. } => {
                 let mut sum = Sum::new();
                 for term in terms {
-                    let word = self.word(term.diagonal.as_ref());
-                    let entry = Entry { node: self.nodes[term.value.0], word, coefficient: term.coefficient };
+                    let monomial = self.monomial(term.diagonal.as_ref());
+                    let entry = Entry { node: self.nodes[term.value.0], monomial, coefficient: term.coefficient };
                     add_entry(&mut sum, entry, 1.0);
                 }
                 self.node(Letter::Panel, rows, vec![sum])
@@ -113,13 +119,13 @@ impl Builder<'_> {
             Action::Arrange { pieces } => {
                 let mut parts: Vec<Sum> = Vec::with_capacity(pieces.len());
                 for piece in pieces {
-                    let (whole, of) = (self.plain(piece.value), self.program.rows(piece.value));
+                    let (all_rows, of) = (self.plain(piece.value), self.program.rows(piece.value));
                     parts.push(match piece.rows == of {
-                        true => whole,
+                        true => all_rows,
                         false => {
                             let letter = Letter::Slice { first_row: piece.first_row, rows: piece.rows, of };
-                            let node = self.node(letter, piece.rows, vec![whole]);
-                            vec![Entry { node, word: Word::EMPTY, coefficient: 1.0 }]
+                            let node = self.node(letter, piece.rows, vec![all_rows]);
+                            vec![Entry { node, monomial: Monomial::EMPTY, coefficient: 1.0 }]
                         }
                     });
                 }
@@ -132,7 +138,7 @@ impl Builder<'_> {
                 }
             }
             Action::Stored { .. } | Action::HStack { .. } => {
-                unreachable!("only programs that form a matrix have these")
+                unreachable!("only programs that form a matrix have this step")
             }
         }
     }

@@ -1,13 +1,13 @@
-//! From nodes back to steps.
+//! Converts nodes back into steps.
 
 use std::collections::HashMap;
 
-use super::words::Word;
+use super::monomials::Monomial;
 use super::{Algebra, Entry, Letter};
 use crate::plan::program::{Action, Diagonal, Epilogue, Program, RowRange, Side, Step, Term, Value};
 
 impl Algebra {
-    /// The program of the nodes that the answer needs, with nothing fused.
+    /// The program of the nodes that the output depends on, without epilogues.
     pub(super) fn emit(mut self) -> Program {
         let order = self.order_of_steps();
         let (root, input_rows) = (self.root, self.input_rows);
@@ -22,8 +22,8 @@ impl Algebra {
         Program { input_rows, steps: emitter.steps, output }
     }
 
-    /// Of the terms of a sum the deepest is made first: the others then need not be kept while it is made, and can add
-    /// what there is to what they write.
+    /// The deepest term of a sum is computed first: the panels of the others are then not in memory
+    /// meanwhile, and each can add the terms before it in its epilogue.
     fn order_of_steps(&self) -> Vec<usize> {
         let mut depths = vec![0; self.nodes.len()];
         for node in self.order() {
@@ -34,8 +34,8 @@ impl Algebra {
     }
 }
 
-/// Names a panel by its rows and its terms: node, word and the bits of the coefficient.
-type PanelKey = (usize, Vec<(usize, Word, u64)>);
+/// Identifies a panel by its rows and its terms: node, monomial and the bits of the coefficient.
+type PanelKey = (usize, Vec<(usize, Monomial, u64)>);
 
 struct Emitter<'a> {
     algebra: &'a mut Algebra,
@@ -57,7 +57,7 @@ impl Emitter<'_> {
     fn node(&mut self, node: usize) -> Value {
         let rows = self.algebra.rows[node];
         let epilogue = Epilogue::default();
-        // Whoever reads a node reads its value from here on, so its sums can be taken.
+        // The sums of a node are not read again: its readers refer to its value.
         let mut inputs = std::mem::take(&mut self.algebra.nodes[node].inputs).into_iter();
         let sum = inputs.next().unwrap_or_default();
         match &self.algebra.letters[self.algebra.nodes[node].letter] {
@@ -90,19 +90,19 @@ impl Emitter<'_> {
                 let (right, input) = self.scaled(&sum, matrix.cols());
                 self.push(rows, Action::Sparse { role, name, matrix, right, input, epilogue })
             }
-            Letter::Own { name, map, side } => {
+            Letter::Map { name, map, side } => {
                 let (name, map, side) = (name.clone(), map.clone(), *side);
                 let shape = map.shape();
                 let columns = if side == Side::Plain { shape.columns } else { shape.rows };
                 let input = self.panel(&sum, columns);
-                self.push(rows, Action::Own { name, map, side, input, epilogue })
+                self.push(rows, Action::Map { name, map, side, input, epilogue })
             }
             Letter::Dense { name, matrix, mask, is_transposed } => {
                 let (name, matrix, mask, is_transposed) = (name.clone(), matrix.clone(), *mask, *is_transposed);
                 if is_transposed {
                     let input = self.panel(&sum, matrix.rows());
-                    let whole = self.push(rows, Action::Project { name, matrix, mask, input });
-                    return self.push(rows, Action::Spread { input: whole, epilogue });
+                    let sums = self.push(rows, Action::Project { name, matrix, mask, input });
+                    return self.push(rows, Action::Spread { input: sums, epilogue });
                 }
                 let input = self.panel(&sum, matrix.columns());
                 self.push(rows, Action::Dense { name, matrix, mask, input, epilogue })
@@ -110,25 +110,27 @@ impl Emitter<'_> {
         }
     }
 
-    /// A sum as a diagonal and a value, which a sparse product reads at no cost.
+    /// A sum as a diagonal and a value. A sparse product applies the diagonal at no cost.
     fn scaled(&mut self, sum: &[Entry], rows: usize) -> (Option<Diagonal>, Value) {
         match sum {
-            &[Entry { node, word, coefficient: 1.0 }] => (self.algebra.words.diagonal(word), self.values[node]),
+            &[Entry { node, monomial, coefficient: 1.0 }] => {
+                (self.algebra.monomials.diagonal(monomial), self.values[node])
+            }
             _ => (None, self.panel(sum, rows)),
         }
     }
 
-    /// A sum as a panel, made once.
+    /// The panel of a sum, computed once.
     fn panel(&mut self, sum: &[Entry], rows: usize) -> Value {
-        if let &[Entry { node, word: Word::EMPTY, coefficient: 1.0 }] = sum {
+        if let &[Entry { node, monomial: Monomial::EMPTY, coefficient: 1.0 }] = sum {
             return self.values[node];
         }
-        let key = (rows, sum.iter().map(|entry| (entry.node, entry.word, entry.coefficient.to_bits())).collect());
+        let key = (rows, sum.iter().map(|entry| (entry.node, entry.monomial, entry.coefficient.to_bits())).collect());
         if let Some(&value) = self.panels.get(&key) {
             return value;
         }
-        let term = |&Entry { node, word, coefficient }: &Entry| {
-            let diagonal = self.algebra.words.diagonal(word);
+        let term = |&Entry { node, monomial, coefficient }: &Entry| {
+            let diagonal = self.algebra.monomials.diagonal(monomial);
             Term { coefficient, diagonal, value: self.values[node] }
         };
         let terms = sum.iter().map(term).collect();

@@ -1,32 +1,33 @@
-//! The left sweep: from the answer to the input, nodes whose results are read alike become one.
+//! The left sweep, from the output to the input: merges nodes whose results are read in proportion.
 
 use std::collections::HashMap;
 
-use super::words::Word;
+use super::monomials::Monomial;
 use super::{Algebra, Entry, add_entry, ratio};
 
-/// One reading of a node: by whom, in which of its sums, under which diagonals, and how much.
+/// A term that reads a node: the reader, which of its sums, the monomial and the coefficient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Reading {
     pub(super) reader: usize,
     pub(super) slot: usize,
-    pub(super) word: Word,
+    pub(super) monomial: Monomial,
     pub(super) coefficient: f64,
 }
 
-/// Where a node is read: by whom, in which sum, under which diagonals.
-type Places = Vec<(usize, usize, Word)>;
+/// The terms that read a node, without their coefficients.
+type Places = Vec<(usize, usize, Monomial)>;
 
 impl Reading {
-    fn key(&self) -> (usize, usize, Word) {
-        (self.reader, self.slot, self.word)
+    fn key(&self) -> (usize, usize, Monomial) {
+        (self.reader, self.slot, self.monomial)
     }
 }
 
 impl Algebra {
-    /// Merges nodes of one letter that are read in proportional ways: their inputs add up. Readers come first, so what is
-    /// read by a merged node is seen with its new readers. A node that is read as another one is cannot depend on it, since
-    /// one of its readers would then be read by itself. Returns how many nodes are gone.
+    /// Merges nodes of one letter that are read in proportion, and adds their inputs. Readers come
+    /// before the nodes that they read, so a node is compared by its readers after their merge. Two
+    /// nodes with the same readers cannot depend on each other: a reader would depend on itself.
+    /// Returns the number of nodes removed.
     pub(super) fn sweep_left(&mut self) -> usize {
         let order = self.order();
         let mut readings = self.readings(&order);
@@ -51,13 +52,13 @@ impl Algebra {
         gone
     }
 
-    /// Every node's readings, ordered by who reads.
+    /// The readings of every node, ordered by reader.
     pub(super) fn readings(&self, order: &[usize]) -> Vec<Vec<Reading>> {
         let mut readings = vec![Vec::new(); self.nodes.len()];
         for &reader in order {
             for (slot, sum) in self.nodes[reader].inputs.iter().enumerate() {
-                for &Entry { node, word, coefficient } in sum {
-                    readings[node].push(Reading { reader, slot, word, coefficient });
+                for &Entry { node, monomial, coefficient } in sum {
+                    readings[node].push(Reading { reader, slot, monomial, coefficient });
                 }
             }
         }
@@ -65,16 +66,16 @@ impl Algebra {
         readings
     }
 
-    /// Takes a node out of the sums that read it.
+    /// Removes a node from the sums that read it.
     pub(super) fn forget(&mut self, node: usize, readings: &[Reading]) {
         for reading in readings {
             let sum = &mut self.nodes[reading.reader].inputs[reading.slot];
-            sum.retain(|entry| (entry.node, entry.word) != (node, reading.word));
+            sum.retain(|entry| (entry.node, entry.monomial) != (node, reading.monomial));
         }
     }
 
-    /// Merges `node`, which is read as `ratio` times `kept` is, into `kept`. The larger of the two coefficients stays
-    /// outside, so that nothing is divided by a small one.
+    /// Merges `node`, whose readings are `ratio` times those of `kept`, into `kept`. The larger of
+    /// the two coefficients stays in the readers, so that there is no division by a small one.
     fn merge(&mut self, node: usize, kept: usize, ratio: f64, readings: &mut [Vec<Reading>]) {
         self.forget(node, &std::mem::take(&mut readings[node]));
         let (own, added) = if ratio.abs() > 1.0 { (1.0 / ratio, 1.0) } else { (1.0, ratio) };
@@ -100,7 +101,7 @@ impl Algebra {
                 readings.extend(sum.iter().filter(|entry| entry.node == read).map(|entry| Reading {
                     reader: kept,
                     slot,
-                    word: entry.word,
+                    monomial: entry.monomial,
                     coefficient: entry.coefficient,
                 }));
             }
@@ -108,12 +109,12 @@ impl Algebra {
         }
     }
 
-    /// Multiplies every reading of a node.
+    /// Multiplies the coefficient of every reading of a node.
     fn scale_readings(&mut self, node: usize, factor: f64, readings: &mut [Reading]) {
         for reading in readings {
             reading.coefficient *= factor;
             let sum = &mut self.nodes[reading.reader].inputs[reading.slot];
-            let is_read = |entry: &&mut Entry| (entry.node, entry.word) == (node, reading.word);
+            let is_read = |entry: &&mut Entry| (entry.node, entry.monomial) == (node, reading.monomial);
             sum.iter_mut().filter(is_read).for_each(|entry| entry.coefficient = reading.coefficient);
         }
     }

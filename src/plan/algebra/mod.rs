@@ -1,21 +1,25 @@
-//! The planner: fewer products of each letter.
+//! Merges products of the same matrix.
 //!
-//! M is a polynomial in letters that do not commute: stored matrices, all ones, the cutting and stacking of rows. A
-//! program is a list of nodes `letter · (Σ c · diagonal · earlier node)`, and two sweeps make it shorter. *Right*: nodes
-//! of one letter with proportional inputs are one node, `A·x + A·2x = 3·A·x`. *Left*: nodes of one letter whose results
-//! are read in proportional ways are one node, and their inputs add up, `A·x + A·B·y = A·(x + B·y)`; that is Horner's rule,
-//! found and not written. A sweep only removes products, so the plan is never worse than what it starts from, and of all
-//! plans the one with the fewest sparse products is kept, then the one with the fewest flops and bytes.
+//! M is a polynomial in letters that do not commute: stored matrices, the matrix of ones, slices and
+//! stacks of rows. A program is a list of nodes `letter · (Σ c · diagonal · earlier node)`, and two
+//! sweeps shorten it:
 //!
-//! A sum that several nodes read can stay a panel of its own, or be written out at every reader, diagonals distributed
-//! over it. Neither is always better for what can be merged, so both are tried.
+//! - *Right sweep.* Nodes of one letter with proportional inputs are merged: `A·x + A·2x = 3·A·x`.
+//! - *Left sweep.* Nodes of one letter whose results are read in proportion are merged, and their
+//!   inputs are added: `A·x + A·B·y = A·(x + B·y)`. Horner's rule is a special case.
+//!
+//! Both sweeps only remove products. Of all plans found, the one with the fewest sparse products is
+//! kept; ties are broken by flops, then by bytes.
+//!
+//! A sum that several nodes read can be a panel of its own, or be expanded in each of its readers.
+//! Either can allow more merges than the other, so both are tried.
 
 mod build;
 mod emit;
 mod left;
+mod monomials;
 mod panels;
 mod right;
-mod words;
 
 use std::sync::Arc;
 
@@ -25,18 +29,18 @@ use super::program::{Program, Side, SparseRole};
 use crate::graph::Sparse;
 use crate::kernel::Mask;
 use crate::matrix::{Dense, LinearMap};
-use words::{Word, Words};
+use monomials::{Monomial, Monomials};
 
 /// Longer programs are left as they are, so that planning takes bounded time.
 const LARGEST_PROGRAM: usize = 4096;
-/// A plan whose sums have more terms than this is given up.
+/// Terms of all sums above which a plan is abandoned.
 const LARGEST_PLAN: usize = 20_000;
-/// Every round shortens the program, and few do so after the third.
+/// Most rounds of sweeps. Few programs still become shorter after the third.
 const MOST_ROUNDS: usize = 64;
-/// Columns of the panel that costs are counted for.
+/// Columns of the panel for which costs are compared.
 const COUNTED_COLUMNS: usize = 64;
 
-/// The cheapest program that does the same.
+/// The cheapest equivalent program found.
 pub(super) fn plan(program: &Program, diagonals: &[DiagonalProduct]) -> Program {
     let mut best = fuse(program.clone());
     if program.steps.len() > LARGEST_PROGRAM {
@@ -59,34 +63,34 @@ fn cost(program: &Program) -> (usize, u64, u64) {
     (program.sparse_products(), count.flops, count.bytes)
 }
 
-/// What becomes of a sum that several nodes read.
+/// How a sum is treated that several nodes read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sums {
-    /// It stays a panel.
+    /// It is a panel.
     Stay,
-    /// Every reader has it written out.
+    /// It is expanded in every reader.
     Distribute,
 }
 
-/// A linear map that a node applies. The number of rows that it reads is part of it, so that inputs of equal letters can
-/// be added up.
+/// A linear map that a node applies. Equal letters read panels with equal numbers of rows, so that
+/// their inputs can be added.
 enum Letter {
-    /// The panel that the program is given.
+    /// The input of the program.
     Input,
-    /// The sum itself.
+    /// The identity: the node is its sum.
     Panel,
-    /// One sum below the other, of so many rows each.
+    /// Several sums, one below the other, with these numbers of rows.
     Stack { heights: Vec<usize> },
     /// Consecutive rows.
     Slice { first_row: usize, rows: usize, of: usize },
     /// All ones.
     Ones { rows: usize, columns: usize },
-    /// A stored matrix, known by where it is stored.
+    /// A stored sparse matrix, compared by address.
     Sparse { role: SparseRole, name: String, matrix: Arc<Sparse> },
-    /// A stored matrix, known by where it is stored.
+    /// A stored dense matrix, compared by address.
     Dense { name: String, matrix: Arc<Dense>, mask: Option<Mask>, is_transposed: bool },
-    /// A map of the user's own, known by where it is.
-    Own { name: String, map: Arc<dyn LinearMap>, side: Side },
+    /// A linear map defined by the user, compared by address.
+    Map { name: String, map: Arc<dyn LinearMap>, side: Side },
 }
 
 impl Letter {
@@ -108,7 +112,7 @@ impl Letter {
                 Dense { matrix, mask, is_transposed, .. },
                 Dense { matrix: other, mask: other_mask, is_transposed: other_transposed, .. },
             ) => Arc::ptr_eq(matrix, other) && mask == other_mask && is_transposed == other_transposed,
-            (Own { map, side, .. }, Own { map: other, side: other_side, .. }) => {
+            (Map { map, side, .. }, Map { map: other, side: other_side, .. }) => {
                 std::ptr::addr_eq(Arc::as_ptr(map), Arc::as_ptr(other)) && side == other_side
             }
             _ => false,
@@ -116,21 +120,21 @@ impl Letter {
     }
 }
 
-/// `coefficient · word · node`, where the word is a product of diagonals.
+/// `coefficient · monomial · node`.
 #[derive(Clone, Copy, PartialEq)]
 struct Entry {
     node: usize,
-    word: Word,
+    monomial: Monomial,
     coefficient: f64,
 }
 
-/// Sorted by node and word, each pair once, no coefficient zero.
+/// Sorted by node and monomial. Each pair occurs once, and no coefficient is zero.
 type Sum = Vec<Entry>;
 
 /// Adds `factor · entry` to a sum.
 fn add_entry(sum: &mut Sum, entry: Entry, factor: f64) {
     let coefficient = factor * entry.coefficient;
-    match sum.binary_search_by_key(&(entry.node, entry.word), |own| (own.node, own.word)) {
+    match sum.binary_search_by_key(&(entry.node, entry.monomial), |own| (own.node, own.monomial)) {
         Ok(place) => {
             sum[place].coefficient += coefficient;
             if sum[place].coefficient == 0.0 {
@@ -149,27 +153,27 @@ fn ratio(of: impl Iterator<Item = f64> + Clone, to: impl Iterator<Item = f64> + 
     (ratio.is_normal() && of.zip(to).all(is_close)).then_some(ratio)
 }
 
-/// `letter · sum`; a stack has several sums.
+/// `letter · sum`. A stack has several sums.
 struct Node {
     letter: usize,
     inputs: Vec<Sum>,
 }
 
-/// A program as nodes. Numbers of nodes are in the order in which the program made them, so whatever is ordered by them is
-/// the same in every process; after a merge it need not be an order in which they can be made.
+/// A program as nodes. The numbers of nodes follow the order of the steps, so every process orders
+/// them alike. After a merge a node may read nodes with higher numbers.
 struct Algebra {
     input_rows: usize,
     letters: Vec<Letter>,
     nodes: Vec<Node>,
     /// Rows of every node.
     rows: Vec<usize>,
-    words: Words,
-    /// The panel that is the answer. It is never merged with another.
+    monomials: Monomials,
+    /// The node of the output. It is never merged.
     root: usize,
 }
 
 impl Algebra {
-    /// Sweeps until nothing changes. `None` when the sums become too long.
+    /// Sweeps until nothing changes. `None` if the sums become too long.
     fn shorten(&mut self, sums: Sums) -> Option<()> {
         for _ in 0..MOST_ROUNDS {
             let merged = self.sweep_right(sums)?;
@@ -180,12 +184,12 @@ impl Algebra {
         self.sweep_right(sums).map(|_| ())
     }
 
-    /// The nodes that the answer needs, each after those that it reads.
+    /// The nodes that the output depends on, each after the nodes that it reads.
     fn order(&self) -> Vec<usize> {
         self.order_by_depth(&vec![0; self.nodes.len()])
     }
 
-    /// The same, of the terms of a sum the deepest first.
+    /// The order of [`Algebra::order`] in which the deepest term of a sum comes first.
     fn order_by_depth(&self, depths: &[usize]) -> Vec<usize> {
         let mut order = Vec::new();
         let mut is_seen = vec![false; self.nodes.len()];
@@ -196,7 +200,7 @@ impl Algebra {
             } else if !std::mem::replace(&mut is_seen[node], true) {
                 open.push((node, true));
                 for sum in self.nodes[node].inputs.iter().rev() {
-                    // The last to be opened is the first to be made.
+                    // The stack reverses the order.
                     let mut read: Vec<usize> = sum.iter().rev().map(|entry| entry.node).collect();
                     read.sort_by_key(|&node| depths[node]);
                     open.extend(read.into_iter().map(|node| (node, false)));

@@ -1,16 +1,16 @@
-//! Terms that always stand beside a panel move into it.
+//! Moves terms that are always added to a panel into the panel.
 //!
-//! Where u is a panel and every reader of it reads `d·q` beside it, as in `A·(u + d·q) + u + d·q`, the panel can as well be
-//! `u + d·q`. That leaves fewer terms, and q then has one reader where other nodes of its letter may be.
+//! If every reader of a panel u also adds `d·q`, as in `A·(u + d·q) + u + d·q`, the panel becomes
+//! `u + d·q`. That leaves fewer terms, and q has a single reader, as other nodes of its letter may.
 
 use std::collections::HashMap;
 
 use super::left::Reading;
-use super::words::Word;
+use super::monomials::Monomial;
 use super::{Algebra, Entry, add_entry, ratio};
 
 impl Algebra {
-    /// Moves terms into the panels that they stand beside, and returns how many.
+    /// Moves terms into panels, and returns the number of terms moved.
     pub(super) fn absorb(&mut self) -> usize {
         let order = self.order();
         let readings = self.readings(&order);
@@ -25,21 +25,21 @@ impl Algebra {
                 continue;
             }
             let Some(&panel) = panels.get(&places(node)) else { continue };
-            let Some((word, coefficient)) = self.quotient(&readings[node], &readings[panel]) else { continue };
+            let Some((monomial, coefficient)) = self.quotient(&readings[node], &readings[panel]) else { continue };
             self.forget(node, &readings[node]);
-            add_entry(&mut self.nodes[panel].inputs[0], Entry { node, word, coefficient }, 1.0);
+            add_entry(&mut self.nodes[panel].inputs[0], Entry { node, monomial, coefficient }, 1.0);
             absorbed += 1;
         }
         absorbed
     }
 
-    /// The word and the factor that lie between two lists of readings.
-    fn quotient(&mut self, of: &[Reading], to: &[Reading]) -> Option<(Word, f64)> {
-        let word = self.words.divided(of.first()?.word, to.first()?.word)?;
-        if of.iter().zip(to).any(|(of, to)| self.words.times(word, to.word) != of.word) {
+    /// The monomial and the factor by which two lists of readings differ, if they are in proportion.
+    fn quotient(&mut self, of: &[Reading], to: &[Reading]) -> Option<(Monomial, f64)> {
+        let monomial = self.monomials.divided(of.first()?.monomial, to.first()?.monomial)?;
+        if of.iter().zip(to).any(|(of, to)| self.monomials.times(monomial, to.monomial) != of.monomial) {
             return None;
         }
         let [of, to] = [of, to].map(|readings| readings.iter().map(|reading| reading.coefficient));
-        Some((word, ratio(of, to)?))
+        Some((monomial, ratio(of, to)?))
     }
 }
