@@ -12,7 +12,7 @@ use common::{graphs, timing};
 use isvd_dist::graph::{Sparse, Tiling};
 use isvd_kernel::random::{fill_normal, stream};
 use isvd_kernel::spmm::{Factors, Operand, Segments, spmm, spmm_with};
-use isvd_kernel::{self as kernel, Buffer, Panel, PanelMut, Simd, factor, gemm, gram, small};
+use isvd_kernel::{self as kernel, Buffer, Panel, PanelMut, Simd, factor, gemm, gram};
 
 const NODES: usize = 200_000;
 const DRAWN: usize = 4_000_000;
@@ -155,24 +155,12 @@ fn orthonormalise() {
         matrix.chunks_exact_mut(COLS).zip(&scale).for_each(|(row, s)| row.iter_mut().for_each(|v| *v *= s));
         apply(&matrix);
     };
-    let householder = || {
-        let mut factors: Vec<_> = (0..tiling.count()).map(|t| small::panel_upper(tile(t))).collect();
-        while factors.len() > 1 {
-            let stack = |pair: &[Vec<f64>]| match pair {
-                [upper, lower] => small::stack_upper(upper, lower, COLS),
-                _ => pair[0].clone(),
-            };
-            factors = factors.chunks(2).map(stack).collect();
-        }
-        apply(&factor::invert_upper(&factors[0], COLS));
-    };
     let mut times = timing::by_turns(
         ROUNDS,
         vec![
             ("Cholesky, ours (f64 Gram, factor, apply)", clocked(cholesky)),
             ("  its Gram matrix", clocked(|| drop(black_box(gram_of_tiles())))),
             ("  its product with the inverse", clocked(|| apply(&upper_ones()))),
-            ("Householder, ours (f64 tree, apply)", clocked(householder)),
         ],
     );
     times.extend(numpy("float32"));

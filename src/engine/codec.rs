@@ -72,7 +72,6 @@ fn encode<W: Write>(message: &Message, writer: &mut W) -> std::io::Result<()> {
             let combine = match partial.combine {
                 Combine::Sum => 0,
                 Combine::Peak => 1,
-                Combine::Triangle(size) => 2 + size,
             };
             (tag::PARTIAL, [combine, partial.tiles, partial.length, partial.cols], None)
         }
@@ -160,13 +159,8 @@ pub(super) fn decode(bytes: Bytes) -> Result<Message, &'static str> {
             let combine = match a {
                 0 => Combine::Sum,
                 1 => Combine::Peak,
-                size => Combine::Triangle(size - 2),
+                _ => return Err("it is combined in an unknown way"),
             };
-            if let Combine::Triangle(size) = combine
-                && size.checked_mul(size) != Some(c)
-            {
-                return Err("its length is not that of triangular matrices");
-            }
             if u32::try_from(b).is_err() {
                 return Err("it is of more tiles than there can be");
             }
@@ -255,9 +249,8 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn partial_sums_arrive_as_they_left(nodes in 0usize..5, length in 0usize..40, kind in 0usize..6) {
-            let combine = [Combine::Sum, Combine::Peak, Combine::Triangle(0), Combine::Triangle(5)][kind % 4];
-            let length = if let Combine::Triangle(size) = combine { size * size } else { length };
+        fn partial_sums_arrive_as_they_left(nodes in 0usize..5, length in 0usize..40, kind in 0usize..2) {
+            let combine = [Combine::Sum, Combine::Peak][kind];
             let sent = partial(nodes, length, combine);
             let got = over_the_wire(&sent);
             let (Payload::Partial(sent), Payload::Partial(got)) = (&sent.payload, &got.payload) else { unreachable!() };
@@ -288,16 +281,16 @@ pub(super) mod tests {
             bytes[8 * word..][..8].copy_from_slice(&value.to_le_bytes());
             matches!(read(&bytes).payload, Payload::Failure(_))
         };
-        let (nothing, triangle) = (Message::local(Payload::Nothing), partial(2, 25, Combine::Triangle(5)));
+        let (nothing, sums) = (Message::local(Payload::Nothing), partial(2, 25, Combine::Sum));
         let empty = block(0, 0, 0);
         for (message, word, value) in [
             (&empty, HEADER_WORDS - 1, u64::MAX),
             (&empty, HEADER_WORDS - 1, 1 << 40),
             (&nothing, HEADER_WORDS - 1, 1),
-            (&triangle, 5, 2 + 6),
-            (&triangle, 6, u64::MAX),
-            (&triangle, HEADER_WORDS, 64),
-            (&triangle, HEADER_WORDS + 1, 99),
+            (&sums, 5, 2),
+            (&sums, 6, u64::MAX),
+            (&sums, HEADER_WORDS, 64),
+            (&sums, HEADER_WORDS + 1, 99),
         ] {
             assert!(!with(message, 2, 1), "another sender is none of it");
             assert!(with(message, word, value), "word {word} is {value}");

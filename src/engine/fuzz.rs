@@ -73,7 +73,7 @@ fn example_message(draw: &mut Draw<'_>) -> Vec<u8> {
         }
         2 => {
             let (cols, tiles) = (draw(4), draw(40));
-            let combine = [Combine::Sum, Combine::Peak, Combine::Triangle(cols)][draw(3)];
+            let combine = [Combine::Sum, Combine::Peak][draw(2)];
             let (length, first) = (cols * cols, draw(tiles + 1));
             let run = first..first + draw(tiles - first + 1);
             let nodes =

@@ -25,7 +25,7 @@ use super::stop::{StopSign, catch};
 use super::trace;
 use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
-use crate::kernel::{self, columns, gemm, gram, random, small};
+use crate::kernel::{self, columns, gemm, gram, random};
 use crate::matrix::Dense;
 use crate::plan::count::panel_bytes;
 use crate::plan::{Layouts, Program, Value};
@@ -243,16 +243,6 @@ impl<'a> Session<'a> {
                 gram::gram(x.panel_of(rows), sums, scratch);
             });
         self.reduce(partial, "a Gram matrix")
-    }
-
-    /// The triangular factor R of x = Q·R, by Householder reflections along the tile tree.
-    pub fn triangular_factor(&mut self, x: &Shard) -> Result<Vec<f64>, EngineError> {
-        let cols = x.cols();
-        let partial =
-            self.context.partial(x.total_rows(), Combine::Triangle(cols), cols * cols, cols, |rows, upper| {
-                upper.copy_from_slice(&small::panel_upper(x.panel_of(rows)));
-            });
-        self.reduce(partial, "a triangular factor")
     }
 
     /// The entry of largest magnitude of every column, with its sign; of equal ones, the first.

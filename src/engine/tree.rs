@@ -11,8 +11,6 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::small;
-
 /// How two values become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Combine {
@@ -20,8 +18,6 @@ pub(super) enum Combine {
     Sum,
     /// Entry by entry, the one of larger magnitude; of equal ones, the left.
     Peak,
-    /// R of the QR factorisation of two stacked triangular matrices with this many columns.
-    Triangle(usize),
 }
 
 impl Combine {
@@ -34,7 +30,6 @@ impl Combine {
                     *a = *b;
                 }
             }),
-            Combine::Triangle(size) => values = small::stack_upper(&values, right, size),
         }
         values
     }

@@ -3,8 +3,9 @@
 //! Whether an entry is dropped is a function of (seed, copy, row, column): a mask is never stored,
 //! and whoever computes a row drops the same entries of it.
 
+use super::PanelMut;
 use super::random::{philox, stream};
-use super::{PanelMut, Simd};
+use super::simd::faster;
 
 /// Philox blocks computed side by side, of four words each.
 const SIDE_BY_SIDE: usize = 8;
@@ -60,42 +61,8 @@ impl Mask {
 
     /// Multiplies a row by its mask; its first entry is in column 0.
     pub fn apply(&self, row: u64, entries: &mut [f32]) {
-        self.apply_with(Simd::best(), row, entries);
-    }
-
-    /// [`Mask::apply`] with the given instructions; the bits are the same.
-    pub fn apply_with(&self, simd: Simd, row: u64, entries: &mut [f32]) {
-        #[cfg(target_arch = "x86_64")]
-        if simd.is_fast() {
-            // SAFETY: `simd` proves that AVX2 is there.
-            unsafe { self.apply_avx2(row, entries) };
-            return;
-        }
-        let _ = simd;
-        self.apply_groups(row, entries);
-    }
-
-    /// # Safety
-    /// AVX2 must be there.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn apply_avx2(&self, row: u64, entries: &mut [f32]) {
-        self.apply_groups(row, entries);
-    }
-
-    #[inline(always)]
-    fn apply_groups(&self, row: u64, entries: &mut [f32]) {
-        for (group, entries) in entries.chunks_mut(GROUP).enumerate() {
-            let word_of = |word: usize| std::array::from_fn(|lane| self.counter(row, group, lane)[word]);
-            let words = philox_side_by_side(std::array::from_fn(word_of), self.key());
-            let mut factors = [0.0f32; GROUP];
-            for (half, factors) in factors.chunks_exact_mut(words.as_flattened().len()).enumerate() {
-                for (factor, &word) in factors.iter_mut().zip(words.as_flattened()) {
-                    *factor = if half_of(word, half) < self.threshold { 0.0 } else { self.scale };
-                }
-            }
-            entries.iter_mut().zip(&factors).for_each(|(entry, factor)| *entry *= factor);
-        }
+        let mask = self;
+        faster!(apply_groups(mask: &Mask, row: u64, entries: &mut [f32]));
     }
 
     #[inline(always)]
@@ -106,6 +73,21 @@ impl Mask {
 
     fn key(&self) -> [u32; 2] {
         [self.seed as u32, (self.seed >> 32) as u32]
+    }
+}
+
+#[inline(always)]
+fn apply_groups(mask: &Mask, row: u64, entries: &mut [f32]) {
+    for (group, entries) in entries.chunks_mut(GROUP).enumerate() {
+        let word_of = |word: usize| std::array::from_fn(|lane| mask.counter(row, group, lane)[word]);
+        let words = philox_side_by_side(std::array::from_fn(word_of), mask.key());
+        let mut factors = [0.0f32; GROUP];
+        for (half, factors) in factors.chunks_exact_mut(words.as_flattened().len()).enumerate() {
+            for (factor, &word) in factors.iter_mut().zip(words.as_flattened()) {
+                *factor = if half_of(word, half) < mask.threshold { 0.0 } else { mask.scale };
+            }
+        }
+        entries.iter_mut().zip(&factors).for_each(|(entry, factor)| *entry *= factor);
     }
 }
 
@@ -147,7 +129,7 @@ mod tests {
                 let mut portable = fast.clone();
                 let expected: Vec<f32> = fast.iter().zip(0..).map(|(x, column)| x * mask.factor(row, column)).collect();
                 mask.apply(row, &mut fast);
-                mask.apply_with(Simd::portable(), row, &mut portable);
+                apply_groups(&mask, row, &mut portable);
                 assert_eq!((&fast, &portable), (&expected, &expected));
             }
         }

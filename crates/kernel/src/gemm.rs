@@ -1,13 +1,9 @@
 //! Dense products: a panel times a small matrix, a dense tile times a panel.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
+use super::product::Product;
 use super::{LANES, Panel, PanelMut, Simd, stride};
 
 /// Columns of the result in a block.
@@ -111,48 +107,19 @@ pub fn multiply_packed_with(simd: Simd, a: Panel, small: &Small, mut out: PanelM
         let a = &a.data()[first * from..(first + rows) * from];
         let out = &mut out.data_mut()[first * to..(first + rows) * to];
         for (block, &limit) in small.depths.iter().enumerate() {
-            let packed = &small.packed[block * depth * BLOCK..][..limit * BLOCK];
-            let place = Place { from, to, column: block * BLOCK, width: BLOCK.min(to - block * BLOCK), onto };
-            multiply_block(simd, a, packed, out, &place);
+            let column = block * BLOCK;
+            let product = Product::<f32, false> {
+                left: a,
+                left_step: from,
+                right: &small.packed[block * depth * BLOCK..],
+                right_step: BLOCK,
+                rows,
+                columns: BLOCK.min(to - column),
+                first_column: column,
+                depth: limit,
+            };
+            product.write(simd, out, to, onto == Onto::Result);
         }
-    }
-}
-
-/// The place of a block of columns: strides of factor and result, first column, number of columns.
-struct Place {
-    from: usize,
-    to: usize,
-    column: usize,
-    width: usize,
-    onto: Onto,
-}
-
-fn multiply_block(simd: Simd, a: &[f32], packed: &[f32], out: &mut [f32], place: &Place) {
-    #[cfg(target_arch = "x86_64")]
-    if simd.is_fast() {
-        // SAFETY: `simd` proves that the instructions are there; `a` and `out` hold the same number
-        // of whole rows, `packed` no more rows than `a` has columns, and the block lies inside of
-        // the rows of `out`.
-        unsafe {
-            match simd.is_wide() {
-                true => avx512::multiply_block(a, packed, out, place),
-                false => avx2::multiply_block(a, packed, out, place),
-            }
-        }
-        return;
-    }
-    let _ = simd;
-    for (row, o) in out.chunks_exact_mut(place.to).enumerate() {
-        let x = &a[row * place.from..(row + 1) * place.from];
-        let o = &mut o[place.column..place.column + place.width];
-        let mut sum = [0.0f32; BLOCK];
-        if place.onto == Onto::Result {
-            sum[..place.width].copy_from_slice(o);
-        }
-        for (&x, row) in x.iter().zip(packed.chunks_exact(BLOCK)) {
-            sum.iter_mut().zip(row).for_each(|(s, r)| *s += x * r);
-        }
-        o.copy_from_slice(&sum[..place.width]);
     }
 }
 

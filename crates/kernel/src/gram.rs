@@ -1,26 +1,17 @@
 //! Gram matrices `AᵀA` and `AᵀB` in f64, and `AᵀB` in f32.
 //!
 //! Products of f32 numbers are exact in f64, so a Gram matrix squares the condition number without
-//! losing what f32 held. Rows are converted a few at a time, to stay in the L1 cache, and 6 × 8
-//! sums are kept in registers. Only one triangle is computed, so it costs about as much as a full
-//! product in f32.
+//! losing what f32 held. Rows are converted a few at a time, to stay in the L1 cache. Only one
+//! triangle is computed, so it costs about as much as a full product in f32.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-mod single;
-
-pub use single::{cross_gram_in_single, cross_gram_in_single_with};
-
+use super::product::Product;
+use super::simd::faster;
 use super::{LANES, Panel, Simd, stride};
 
-/// Rows converted at a time.
+/// Rows whose products are summed at a time.
 const CHUNK: usize = 64;
-/// Columns of the left factor in a register block.
-const LEFT: usize = 6;
-/// Columns of the right factor in a register block.
-const RIGHT: usize = LANES;
+/// Rows of a Gram matrix of which only the columns from the diagonal on are computed, at a time.
+const BAND: usize = 6;
 
 /// Scratch space of [`gram`] and [`cross_gram`]; keep one and use it again.
 #[derive(Clone, Debug, Default)]
@@ -48,10 +39,20 @@ pub fn gram_with(simd: Simd, a: Panel, out: &mut [f64], scratch: &mut Scratch) {
     left.resize(CHUNK * pitch(width), 0.0);
     for first in (0..a.rows()).step_by(CHUNK) {
         let rows = CHUNK.min(a.rows() - first);
-        let left = convert(simd, a, first, rows, left);
-        for i in (0..cols).step_by(LEFT) {
-            let columns = i..cols.min(i + LEFT);
-            multiply_block(simd, left, left, columns, i / RIGHT * RIGHT, sums);
+        convert(a, first, rows, left);
+        for i in (0..cols).step_by(BAND) {
+            let from = i / LANES * LANES;
+            let product = Product::<f64, true> {
+                left: &left[i..],
+                left_step: pitch(width),
+                right: &left[from..],
+                right_step: pitch(width),
+                rows: BAND.min(cols - i),
+                columns: width - from,
+                first_column: from,
+                depth: rows,
+            };
+            product.write(simd, &mut sums[i * width..], width, true);
         }
     }
     for i in 0..cols {
@@ -72,8 +73,7 @@ pub fn cross_gram(a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
 
 /// [`cross_gram`] with the given instructions.
 pub fn cross_gram_with(simd: Simd, a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
-    assert_eq!(a.rows(), b.rows(), "panels of a cross Gram matrix have the same rows");
-    assert_eq!(out.len(), a.cols() * b.cols(), "a cross Gram matrix of {} × {} columns", a.cols(), b.cols());
+    assert_cross_shape(a, b, out);
     let width = b.stride();
     let Scratch { left, right, sums } = scratch;
     reset(sums, a.cols() * width);
@@ -81,14 +81,62 @@ pub fn cross_gram_with(simd: Simd, a: Panel, b: Panel, out: &mut [f64], scratch:
     right.resize(CHUNK * pitch(width), 0.0);
     for first in (0..a.rows()).step_by(CHUNK) {
         let rows = CHUNK.min(a.rows() - first);
-        let left = convert(simd, a, first, rows, left);
-        let right = convert(simd, b, first, rows, right);
-        for i in (0..a.cols()).step_by(LEFT) {
-            multiply_block(simd, left, right, i..a.cols().min(i + LEFT), 0, sums);
-        }
+        convert(a, first, rows, left);
+        convert(b, first, rows, right);
+        let product = Product::<f64, true> {
+            left,
+            left_step: pitch(a.stride()),
+            right,
+            right_step: pitch(width),
+            rows: a.cols(),
+            columns: width,
+            first_column: 0,
+            depth: rows,
+        };
+        product.write(simd, sums, width, true);
     }
-    for (to, from) in out.chunks_exact_mut(b.cols().max(1)).zip(sums.chunks_exact(width.max(1))) {
-        to.copy_from_slice(&from[..b.cols()]);
+    copy_without_padding(sums, b.cols(), out);
+}
+
+/// `out = AᵀB`, `a.cols × b.cols` row-major: the products of at most 64 rows are summed in f32,
+/// those sums in f64. It takes less than half the time of [`cross_gram`], and its rounding is that
+/// of f32 panels.
+///
+/// # Panics
+/// If the panels have different numbers of rows or `out` has another size.
+pub fn cross_gram_in_single(a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
+    cross_gram_in_single_with(Simd::best(), a, b, out, scratch);
+}
+
+/// [`cross_gram_in_single`] with the given instructions.
+pub fn cross_gram_in_single_with(simd: Simd, a: Panel, b: Panel, out: &mut [f64], scratch: &mut Scratch) {
+    assert_cross_shape(a, b, out);
+    let (from, width) = (a.stride(), b.stride());
+    reset(&mut scratch.sums, a.cols() * width);
+    for first in (0..a.rows()).step_by(CHUNK) {
+        let product = Product::<f32, true> {
+            left: &a.data()[first * from..],
+            left_step: from,
+            right: &b.data()[first * width..],
+            right_step: width,
+            rows: a.cols(),
+            columns: width,
+            first_column: 0,
+            depth: CHUNK.min(a.rows() - first),
+        };
+        product.add_to(simd, &mut scratch.sums, width);
+    }
+    copy_without_padding(&scratch.sums, b.cols(), out);
+}
+
+fn assert_cross_shape(a: Panel, b: Panel, out: &[f64]) {
+    assert_eq!(a.rows(), b.rows(), "panels of a cross Gram matrix have the same rows");
+    assert_eq!(out.len(), a.cols() * b.cols(), "a cross Gram matrix of {} × {} columns", a.cols(), b.cols());
+}
+
+fn copy_without_padding(sums: &[f64], cols: usize, out: &mut [f64]) {
+    for (to, from) in out.chunks_exact_mut(cols.max(1)).zip(sums.chunks_exact(stride(cols).max(1))) {
+        to.copy_from_slice(&from[..cols]);
     }
 }
 
@@ -103,77 +151,20 @@ const fn pitch(width: usize) -> usize {
     ((width / LANES) | 1) * LANES
 }
 
-/// Converted rows, padding included.
-#[derive(Clone, Copy)]
-struct Chunk<'a> {
-    rows: usize,
-    width: usize,
-    /// `rows` rows that are [`pitch`]`(width)` entries apart.
-    data: &'a [f64],
-}
-
-/// Rows `first..first + rows` in f64.
-fn convert<'a>(simd: Simd, a: Panel, first: usize, rows: usize, out: &'a mut [f64]) -> Chunk<'a> {
+/// Writes `count` rows from `first` on in f64, padding included, [`pitch`] apart.
+fn convert(a: Panel, first: usize, count: usize, out: &mut [f64]) {
     let width = a.stride();
-    let from = &a.data()[first * width..(first + rows) * width];
-    #[cfg(target_arch = "x86_64")]
-    if simd.is_fast() {
-        // SAFETY: `simd` proves that AVX2 and FMA are there.
-        unsafe { avx2::convert(from, width, out) };
-        return Chunk { rows, width, data: out };
-    }
-    let _ = simd;
-    convert_rows(from, width, out);
-    Chunk { rows, width, data: out }
-}
+    let rows = &a.data()[first * width..(first + count) * width];
+    convert_rows(rows, width, out);
 
-#[inline(always)]
-fn convert_rows(from: &[f32], width: usize, out: &mut [f64]) {
-    for (f, t) in from.chunks_exact(width.max(1)).zip(out.chunks_exact_mut(pitch(width))) {
-        t.iter_mut().zip(f).for_each(|(t, &f)| *t = f64::from(f));
+    fn convert_rows(rows: &[f32], width: usize, out: &mut [f64]) {
+        faster!(plainly(rows: &[f32], width: usize, out: &mut [f64]));
     }
-}
 
-/// Adds the products of `columns` of `left` (at most [`LEFT`]) with the columns of `right` from
-/// `from` on to the sums, which are as wide as `right`.
-fn multiply_block(
-    simd: Simd,
-    left: Chunk,
-    right: Chunk,
-    columns: std::ops::Range<usize>,
-    from: usize,
-    sums: &mut [f64],
-) {
-    assert!(columns.end <= left.width && columns.end * right.width <= sums.len() && left.rows == right.rows);
-    assert!(left.rows * pitch(left.width) <= left.data.len() && right.rows * pitch(right.width) <= right.data.len());
-    #[cfg(target_arch = "x86_64")]
-    if simd.is_wide() {
-        let mut j = from;
-        while j < right.width {
-            let pair = j + 2 * RIGHT <= right.width;
-            // SAFETY: `simd` proves that AVX-512 is there; the columns lie inside of the chunks and
-            // the sums.
-            unsafe { avx512::multiply(left, right, columns.clone(), (j, pair), sums) };
-            j += if pair { 2 * RIGHT } else { RIGHT };
-        }
-        return;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if simd.is_fast() {
-        for j in (from..right.width).step_by(RIGHT) {
-            // SAFETY: `simd` proves that AVX2 and FMA are there; the columns lie inside of the
-            // chunks and the sums.
-            unsafe { avx2::multiply(left, right, columns.clone(), j, sums) };
-        }
-        return;
-    }
-    let _ = simd;
-    for i in columns {
-        let sums = &mut sums[i * right.width..(i + 1) * right.width];
-        for (x, y) in
-            left.data.chunks_exact(pitch(left.width)).zip(right.data.chunks_exact(pitch(right.width))).take(left.rows)
-        {
-            sums[from..].iter_mut().zip(&y[from..]).for_each(|(s, y)| *s += x[i] * y);
+    #[inline(always)]
+    fn plainly(rows: &[f32], width: usize, out: &mut [f64]) {
+        for (row, out) in rows.chunks_exact(width.max(1)).zip(out.chunks_exact_mut(pitch(width))) {
+            out.iter_mut().zip(row).for_each(|(to, &from)| *to = f64::from(from));
         }
     }
 }

@@ -19,7 +19,7 @@
 //! | [`gemm`] | a panel times a small matrix, a dense tile times a panel |
 //! | [`dropout`] | entries zeroed at random |
 //! | [`elementwise`] | linear combinations with diagonals, softmax, finiteness |
-//! | [`factor`], [`small`] | Cholesky that drops, triangular inverse, Householder R, small SVD |
+//! | [`factor`], [`small`] | Cholesky that drops, triangular inverse, small SVD |
 //! | [`largest`], [`banded`] | a few eigenpairs of a symmetric matrix; one of a banded one |
 //! | [`random`] | counter-based random numbers |
 //!
@@ -37,7 +37,9 @@ pub mod gemm;
 pub mod gram;
 pub mod largest;
 pub mod panel;
+mod product;
 pub mod random;
+mod registers;
 pub mod simd;
 pub mod small;
 pub mod spmm;

@@ -6,7 +6,8 @@
 
 mod gauss;
 
-use super::{LANES, PanelMut, Simd};
+use super::simd::faster;
+use super::{LANES, PanelMut};
 
 /// Streams of random numbers by purpose. Streams with the same seed are independent.
 pub mod stream {
@@ -93,27 +94,7 @@ pub fn normal(seed: u64, stream: u32, row: u64, col: u32) -> f32 {
 /// Fills a panel with standard normal numbers; its first row is row `first_row` of the whole.
 /// Padding becomes zero.
 pub fn fill_normal(seed: u64, stream: u32, first_row: u64, out: PanelMut) {
-    fill_normal_with(Simd::best(), seed, stream, first_row, out);
-}
-
-/// [`fill_normal`] with the given instructions; the bits are the same.
-pub fn fill_normal_with(simd: Simd, seed: u64, stream: u32, first_row: u64, out: PanelMut) {
-    #[cfg(target_arch = "x86_64")]
-    if simd.is_fast() {
-        // SAFETY: `simd` proves that AVX2 is there.
-        unsafe { fill_avx2(seed, stream, first_row, out) };
-        return;
-    }
-    let _ = simd;
-    fill(seed, stream, first_row, out);
-}
-
-/// # Safety
-/// AVX2 must be there.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn fill_avx2(seed: u64, stream: u32, first_row: u64, out: PanelMut) {
-    fill(seed, stream, first_row, out);
+    faster!(fill(seed: u64, stream: u32, first_row: u64, out: PanelMut));
 }
 
 #[inline(always)]
@@ -204,7 +185,7 @@ mod tests {
             let mut data = vec![f32::NAN; 5 * crate::stride(cols)];
             fill_normal(11, 2, 1 << 33, PanelMut::new(5, cols, &mut data));
             let mut portable = vec![f32::NAN; data.len()];
-            fill_normal_with(Simd::portable(), 11, 2, 1 << 33, PanelMut::new(5, cols, &mut portable));
+            fill(11, 2, 1 << 33, PanelMut::new(5, cols, &mut portable));
             assert_eq!(data, portable);
             for i in 0..5 {
                 for (j, &x) in data[i * crate::stride(cols)..].iter().take(crate::stride(cols)).enumerate() {

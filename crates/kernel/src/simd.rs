@@ -68,6 +68,24 @@ impl Simd {
     }
 }
 
+/// Prefetches the cache line of an entry, to read or to write; it may point anywhere.
+#[inline(always)]
+pub(crate) fn prefetch<const WRITE: bool, T>(entry: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64, and a prefetch reads nothing.
+        unsafe {
+            match WRITE {
+                true => _mm_prefetch::<_MM_HINT_ET0>(entry.cast()),
+                false => _mm_prefetch::<_MM_HINT_T0>(entry.cast()),
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = entry;
+}
+
 /// Calls an `#[inline(always)]` function compiled for AVX2 where the machine has it. The compiler
 /// never fuses multiply-adds, so the bits are the same.
 macro_rules! faster {

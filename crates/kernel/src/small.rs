@@ -1,10 +1,8 @@
-//! Householder R factors and the SVD of small matrices, in f64.
+//! Products, eigenvalues and the SVD of small matrices, in f64.
 
 use faer::linalg::matmul::matmul;
-use faer::linalg::solvers::Qr;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
-use super::Panel;
 use super::factor::{FactorError, check_finite};
 use super::simd::faster;
 
@@ -171,46 +169,9 @@ fn row_major(a: MatRef<f64>) -> Vec<f64> {
     (0..a.nrows()).flat_map(|i| (0..a.ncols()).map(move |j| a[(i, j)])).collect()
 }
 
-/// The R factor of a QR factorisation of `rows` (any number of rows of `cols` entries, row-major):
-/// `cols × cols`, upper triangular, its diagonal not negative. With fewer rows than columns the
-/// last rows are zero.
-///
-/// # Panics
-/// If `rows` does not hold whole rows.
-pub fn qr_upper(rows: &[f64], cols: usize) -> Vec<f64> {
-    let mut out = vec![0.0; cols * cols];
-    if rows.is_empty() || cols == 0 {
-        return out;
-    }
-    assert_eq!(rows.len() % cols, 0, "whole rows of {cols}");
-    let qr = Qr::new(MatRef::from_row_major_slice(rows, rows.len() / cols, cols));
-    let r = qr.thin_R();
-    for i in 0..r.nrows() {
-        let sign = if r[(i, i)] < 0.0 { -1.0 } else { 1.0 };
-        (i..cols).for_each(|j| out[i * cols + j] = sign * r[(i, j)]);
-    }
-    out
-}
-
-/// The R factor of two stacked R factors: a node of the tree that combines tiles.
-///
-/// # Panics
-/// If a factor has another size.
-pub fn stack_upper(upper: &[f64], lower: &[f64], cols: usize) -> Vec<f64> {
-    assert_eq!((upper.len(), lower.len()), (cols * cols, cols * cols), "factors of order {cols}");
-    qr_upper(&[upper, lower].concat(), cols)
-}
-
-/// The R factor of a panel: a leaf of the tree.
-pub fn panel_upper(a: Panel) -> Vec<f64> {
-    let rows: Vec<f64> = (0..a.rows()).flat_map(|i| a.row(i).iter().map(|&x| f64::from(x))).collect();
-    qr_upper(&rows, a.cols())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::panel::tests::panel_of;
     use crate::random::normal;
 
     fn drawn(rows: usize, cols: usize) -> Vec<f64> {
@@ -229,27 +190,6 @@ mod tests {
 
     fn distance(a: &[f64], b: &[f64]) -> f64 {
         a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
-    }
-
-    #[test]
-    fn r_factors_have_the_gram_matrix_of_the_rows() {
-        for (rows, cols) in [(0, 3), (1, 4), (5, 5), (7, 3), (3, 7), (100, 40)] {
-            let a = drawn(rows, cols);
-            let r = qr_upper(&a, cols);
-            assert!(distance(&gram(&r, cols), &gram(&a, cols)) < 1e-10, "{rows} {cols}");
-            for i in 0..cols {
-                assert!(r[i * cols + i] >= 0.0 && (0..i).all(|j| r[i * cols + j] == 0.0));
-            }
-        }
-    }
-
-    #[test]
-    fn a_tree_of_r_factors_has_the_gram_matrix_of_all_rows() {
-        let data = panel_of(90, 12, |i, j| normal(6, 2, i as u64, j as u32));
-        let tiles: Vec<_> = data.chunks(30 * 16).map(|tile| panel_upper(Panel::new(30, 12, tile))).collect();
-        let r = stack_upper(&stack_upper(&tiles[0], &tiles[1], 12), &tiles[2], 12);
-        let whole = panel_upper(Panel::new(90, 12, &data));
-        assert!(distance(&r, &whole) < 1e-10);
     }
 
     #[test]

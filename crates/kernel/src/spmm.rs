@@ -20,19 +20,12 @@
 //!
 //! Diagonal factors on both sides, a scalar and an added panel are part of the same pass.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod by_tile;
 mod length_sorted;
 mod permutation;
-mod portable;
-#[cfg(target_arch = "x86_64")]
-mod registers;
 mod segments;
 #[cfg(target_arch = "x86_64")]
-mod vector;
+mod sorted_rows;
 
 pub use by_tile::BLOCK;
 pub use length_sorted::LengthSortedRows;

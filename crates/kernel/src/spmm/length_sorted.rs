@@ -9,7 +9,11 @@
 //! Rows of the result and of the added panel are then scattered. [`LengthSortedRows::permuted`]
 //! gives the matrix PAPᵀ for panels whose rows are in the sorted order.
 
+#[cfg(target_arch = "x86_64")]
+use super::sorted_rows::sorted_rows;
 use super::{Cell, Factors, NEAR, Panel, PanelMut, RowPermutation, Simd, Start, assert_shapes};
+#[cfg(target_arch = "x86_64")]
+use crate::registers::{Avx2, Avx512};
 use crate::{LANES, stride};
 
 /// Largest mean row length for which sorting pays. Longer rows have too few mispredicted branches.
@@ -175,14 +179,32 @@ pub(super) struct SortedJob<'a> {
 /// shapes of the job and of `y` fit each other.
 #[cfg(target_arch = "x86_64")]
 unsafe fn run<const VALUES: bool, const RIGHT: bool>(simd: Simd, groups: usize, job: &SortedJob, y: &mut [f32]) {
-    use super::{avx2, avx512};
     // SAFETY: the caller's promise.
     unsafe {
         match (groups, simd.is_wide()) {
-            (1, _) => avx2::sorted_rows::<1, VALUES, RIGHT>(job, y),
-            (2, true) => avx512::sorted_rows::<VALUES, RIGHT>(job, y),
-            (2, false) => avx2::sorted_rows::<2, VALUES, RIGHT>(job, y),
-            _ => avx2::sorted_rows::<4, VALUES, RIGHT>(job, y),
+            (1, _) => with_avx2::<1, VALUES, RIGHT>(job, y),
+            // A row of sixteen columns is one register; other widths are no faster with AVX-512.
+            (2, true) => with_avx512::<VALUES, RIGHT>(job, y),
+            (2, false) => with_avx2::<2, VALUES, RIGHT>(job, y),
+            _ => with_avx2::<4, VALUES, RIGHT>(job, y),
         }
     }
+}
+
+/// # Safety
+/// As for [`run`], with `GROUPS` lane groups.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn with_avx2<const GROUPS: usize, const VALUES: bool, const RIGHT: bool>(job: &SortedJob, y: &mut [f32]) {
+    // SAFETY: the caller's promise.
+    unsafe { sorted_rows::<Avx2<GROUPS>, VALUES, RIGHT>(job, y) }
+}
+
+/// # Safety
+/// As for [`run`], with two lane groups and AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn with_avx512<const VALUES: bool, const RIGHT: bool>(job: &SortedJob, y: &mut [f32]) {
+    // SAFETY: the caller's promise.
+    unsafe { sorted_rows::<Avx512<1>, VALUES, RIGHT>(job, y) }
 }
