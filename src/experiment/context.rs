@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::RunError;
 use super::event::{Event, Observer, Running, Task};
+use super::explain::Recorder;
 use super::memory::share;
 use crate::config::Experiment;
 use crate::dataset::Dataset;
@@ -63,6 +64,8 @@ pub(crate) struct Context<'a> {
     /// The workers, with the memory that the data leaves.
     pub(super) cluster: Cluster,
     pub(super) checkpoints: Option<Arc<CheckpointWriter>>,
+    /// The plans of the stages, where the process of this run writes a report.
+    pub(super) plans: Option<Recorder>,
 }
 
 impl<'a> Context<'a> {
@@ -84,7 +87,8 @@ impl<'a> Context<'a> {
                 Some(CheckpointWriter::new(folder, run, policy.clone(), interrupt.clone(), tell)?)
             }
         };
-        Ok(Self { experiment, settings, cluster: Cluster { memory, ..settings.cluster }, checkpoints })
+        let plans = (settings.details && settings.cluster.is_leader()).then(Recorder::default);
+        Ok(Self { experiment, settings, cluster: Cluster { memory, ..settings.cluster }, checkpoints, plans })
     }
 
     /// The monitor of the next computation: it reports progress, and writes checkpoints if there
@@ -93,6 +97,14 @@ impl<'a> Context<'a> {
         match &self.checkpoints {
             None => Monitor::new(progress),
             Some(checkpoints) => checkpoints.watch(progress),
+        }
+    }
+
+    /// Does the work of a stage, and records its plan for a report.
+    pub(super) fn record_plan<T>(&self, stage: &'static str, work: impl FnOnce() -> T) -> T {
+        match &self.plans {
+            None => work(),
+            Some(plans) => plans.record(stage, self.cluster, work),
         }
     }
 

@@ -139,7 +139,8 @@ impl Runner<'_> {
         let added: Vec<_> = valid.edges.iter().map(|&edge| (edge, Operation::Add(1.0))).collect();
         follower.apply(graph.nodes(), &added).map_err(failed)?;
         let running = self.context.begin(Task::Stage(UPDATE));
-        follower.embed(self.context.monitor(running.iterations())).map_err(failed)?;
+        let monitor = self.context.monitor(running.iterations());
+        self.context.record_plan(UPDATE, || follower.embed(monitor).map(|_| ())).map_err(failed)?;
         running.done();
         let embedding = trusted(follower.into_embedding().unwrap_or_else(|| before.clone()))?;
         let weights = embedding.power_weights(power);
@@ -160,7 +161,10 @@ impl Runner<'_> {
             return Err(RunError::NoPairs { place: place(), shape, nodes });
         }
         let running = self.context.begin(Task::Stage(EMBEDDING));
-        let embedding = embed_matrix(&matrix, options, cluster, self.context.monitor(running.iterations()))
+        let monitor = self.context.monitor(running.iterations());
+        let embedding = self
+            .context
+            .record_plan(EMBEDDING, || embed_matrix(&matrix, options, cluster, monitor))
             .map_err(|source| RunError::Decompose { place: place(), shape, source: source.into() })?;
         running.done();
         trusted(embedding)
@@ -239,7 +243,9 @@ pub(super) fn embed_nodes(
     options: &embedding::Options,
 ) -> Result<Embedding, RunError> {
     let running = context.begin(Task::Stage(EMBEDDING));
-    let embedding = embed(graph, options, context.cluster, context.monitor(running.iterations()))
+    let monitor = context.monitor(running.iterations());
+    let embedding = context
+        .record_plan(EMBEDDING, || embed(graph, options, context.cluster, monitor))
         .map_err(|source| RunError::Embed { dataset: dataset.to_owned(), source: source.into() })?;
     running.done();
     trusted(embedding)

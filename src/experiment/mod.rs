@@ -196,7 +196,7 @@ impl Context<'_> {
             Some(order) => first.with_rows(|panel, rank| order.by_node(panel, rank)),
         };
         let metrics = self.metrics(&dataset, graph.report.edges, runs, clock)?;
-        let plan = self.finish().then(|| explain::links(&self, &graph, &dataset)).flatten();
+        let plan = self.finish(&dataset, graph.report.edges);
         let degrees = Degrees::of(&graph.degrees, graph.report.isolated);
         let (found, checkpoints) = (Found::Embedding(embedding), self.checkpoints);
         Ok(Outcome { metrics, found, dataset, degrees, plan, checkpoints })
@@ -208,7 +208,7 @@ impl Context<'_> {
         let ((model, probabilities), runs) =
             self.all_runs(&mut clock, |experiment| nodes::run(&self, experiment, &data))?;
         let metrics = self.metrics(&data.dataset, data.edges, runs, clock)?;
-        let plan = self.finish().then(|| explain::nodes(&self, task, &data)).flatten();
+        let plan = self.finish(&data.dataset, data.edges);
         let NodeData { dataset, degrees, .. } = data;
         let (found, checkpoints) = (Found::Classifier { model: Box::new(model), probabilities }, self.checkpoints);
         Ok(Outcome { metrics, found, dataset, degrees, plan, checkpoints })
@@ -233,14 +233,15 @@ impl Context<'_> {
 
     /// Ends the part of the run that several processes share. From here on signals wait until the
     /// results are written, and the loss of another process is no error.
-    fn finish(&self) -> bool {
+    /// Returns the plans of its stages.
+    fn finish(&self, dataset: &Dataset, training_edges: usize) -> Option<Explanation> {
         if let Some(checkpoints) = &self.checkpoints {
             checkpoints.interrupt().hold();
         }
         if let Some(mesh) = self.cluster.mesh {
             mesh.leave();
         }
-        self.settings.details && self.cluster.is_leader()
+        self.plans.as_ref().map(|plans| plans.explanation(self, dataset, training_edges))
     }
 
     fn metrics(

@@ -139,11 +139,6 @@ pub fn center(matrix: &Matrix, cluster: Cluster) -> Result<Matrix, FeatureError>
     Ok(centred(matrix, &column_means(matrix, cluster)?)?)
 }
 
-/// The same to plan with: what the means are makes no difference to that.
-pub fn outline_centred(matrix: &Matrix) -> Result<Matrix, MatrixError> {
-    centred(matrix, &Dense::outline(1, matrix.shape().columns))
-}
-
 /// `X − 1·meanᵀ`.
 fn centred(features: &Matrix, mean: &Dense) -> Result<Matrix, MatrixError> {
     let mean = Matrix::ones(features.shape().rows, 1).try_multiply(&Matrix::dense("meanᵀ", mean.clone())?)?;

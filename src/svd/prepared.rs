@@ -3,12 +3,14 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use super::factorization::Kind;
 use super::gram::{GramPlan, Spectrum};
 use super::keep::Keep;
 use super::operator::{Operator, Surrogate, compiled, is_transposed};
 use super::options::{Method, Options, SvdError};
+use super::planned::{Planned, show_plan};
 use super::run::Progress;
 use super::scale::check_length;
 use super::tuning::{NORMAL_TOLERANCE, SURROGATE_ALLOWANCE, UNROUNDED};
@@ -105,6 +107,7 @@ impl Prepared {
         options: &Options,
         cluster: Cluster,
     ) -> Result<Self, SvdError> {
+        let start = Instant::now();
         let surrogate = surrogate.filter(|surrogate| serves(surrogate, matrix.shape(), options));
         thread::scope(|scope| {
             // Both matrices are planned at a time: that is a good part of what a small graph takes.
@@ -113,11 +116,19 @@ impl Prepared {
             let prepared = Self::new(matrix, options, cluster)?;
             let forming = prepared.forming(matrix, false, cluster);
             let ahead = ahead.map(|planned| planned.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            if !forming.parts.is_empty() {
-                return Self::new(&with_formed(matrix, &forming.parts, cluster)?, options, cluster);
-            }
-            let programs = ahead.unwrap_or_else(compile);
-            Ok(prepared.with_programs(programs, surrogate.map_or(0.0, |surrogate| surrogate.error)))
+            let (formed, mut took) = (&forming.parts[..], start.elapsed());
+            let surrogate = surrogate.filter(|_| formed.is_empty());
+            let prepared = match formed.is_empty() {
+                false => Self::new(&with_formed(matrix, formed, cluster)?, options, cluster)?,
+                true => {
+                    let programs = ahead.unwrap_or_else(compile);
+                    took = start.elapsed();
+                    prepared.with_programs(programs, surrogate.map_or(0.0, |surrogate| surrogate.error))
+                }
+            };
+            let surrogate = surrogate.map(|surrogate| &surrogate.matrix);
+            show_plan(&Planned { matrix, formed, surrogate, prepared: &prepared, took });
+            Ok(prepared)
         })
     }
 
@@ -135,6 +146,11 @@ impl Prepared {
             self.programs.extend(programs);
         }
         self
+    }
+
+    /// The number of triplets that are asked for.
+    pub fn rank(&self) -> usize {
+        self.options.rank
     }
 
     /// Whether bases are grown with a surrogate.

@@ -97,7 +97,8 @@ impl Explain {
         let mut stages = plan(&machine)?;
         stages.iter_mut().zip(taken).for_each(|(stage, taken)| stage.note(taken, cluster));
         let stages: Vec<StagePlan> = stages.into_iter().map(|planned| planned.plan).collect();
-        let explanation = subjects.explained(experiment.name, (&machine, "rates as measured here"), limit, stages);
+        let explanation =
+            subjects.graph.explained(experiment.name, (&machine, "rates as measured here"), limit, stages);
         match self.json {
             false => print_text(explanation.to_string()),
             true => {

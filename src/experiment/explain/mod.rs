@@ -1,20 +1,23 @@
 //! The plan of an experiment: how its matrices are multiplied by, and what that takes.
+//!
+//! `explain` states the matrices of an experiment and plans them without running it ([`Subjects`]).
+//! A run records the plans that its decompositions make ([`Recorder`]). Both describe a plan by a
+//! [`StagePlan`].
 
 mod stage;
 mod subjects;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde::Serialize;
 
-use super::RunError;
 use super::context::Context;
-use super::nodes::NodeData;
-use crate::config::NodeTask;
 use crate::dataset::Dataset;
 use crate::engine::Cluster;
-use crate::graph::Graph;
 use crate::plan::cost::{Machine, Rates};
+use crate::svd::{Planned, observe_plans};
 
 pub(crate) use stage::plan_stage;
 pub(crate) use subjects::{GraphSize, NodeSize, Subjects};
@@ -177,6 +180,14 @@ pub struct Alternative {
     pub seconds: f64,
 }
 
+impl MemoryPlan {
+    /// Adds the data that stays in memory beside the matrices, of which each process has a part.
+    fn add_data(&mut self, bytes: u64, machine: &Machine) {
+        let of_each = bytes / machine.processes as u64;
+        (self.data, self.total) = (self.data + of_each, self.total + of_each);
+    }
+}
+
 /// Bytes that each process holds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct MemoryPlan {
@@ -194,23 +205,77 @@ pub struct MemoryPlan {
     pub product: Option<[u64; 2]>,
 }
 
-/// How the matrix of an embedding was multiplied by. A plan that cannot be told is no reason to lose a result.
-pub(super) fn links(context: &Context<'_>, graph: &Graph, dataset: &Dataset) -> Option<Explanation> {
-    explanation(context, Subjects::of_links(context.experiment, graph, dataset)).ok()
+/// The plans of a run, recorded while its stages run.
+#[derive(Clone, Default)]
+pub(super) struct Recorder(Rc<RefCell<Vec<StagePlan>>>);
+
+impl Recorder {
+    /// Does the work of a stage and records the first plan that is made in it. Of several runs with
+    /// other seeds, the plans of the first are kept. A stage that a checkpoint holds has none.
+    pub(super) fn record<T>(&self, stage: &'static str, cluster: Cluster, work: impl FnOnce() -> T) -> T {
+        let plans = self.0.clone();
+        let machine = machine_of_reference(cluster);
+        let observer = move |planned: &Planned<'_>| {
+            let mut plans = plans.borrow_mut();
+            if plans.iter().all(|plan| plan.name != stage) {
+                plans.push(StagePlan::new(stage, planned, &machine));
+            }
+        };
+        observe_plans(observer, work)
+    }
+
+    /// The plans that were recorded in a run over a dataset with so many distinct training edges.
+    pub(super) fn explanation(&self, context: &Context<'_>, dataset: &Dataset, training_edges: usize) -> Explanation {
+        let mut stages = self.0.take();
+        let machine = machine_of_reference(context.cluster);
+        stages.iter_mut().for_each(|plan| plan.memory.add_data(dataset.bytes(), &machine));
+        let size = GraphSizes::of(dataset, training_edges);
+        let (config, rates) = (context.experiment.name.clone(), "rates of a machine of reference");
+        size.explained(config, (&machine, rates), context.cluster.memory, stages)
+    }
 }
 
-/// How the matrices of a classifier were multiplied by.
-pub(super) fn nodes(context: &Context<'_>, task: &NodeTask, data: &NodeData) -> Option<Explanation> {
-    explanation(context, Subjects::of_nodes(context.experiment, task, data)).ok()
+/// The workers of a run with the rates of a machine of reference.
+fn machine_of_reference(cluster: Cluster) -> Machine {
+    Machine { workers: cluster.workers, processes: cluster.processes(), rates: Rates::REFERENCE }
 }
 
-fn explanation(context: &Context<'_>, subjects: Result<Subjects, RunError>) -> Result<Explanation, RunError> {
-    let subjects = subjects?;
-    let (workers, processes) = (context.cluster.workers, context.cluster.processes());
-    let machine = Machine { workers, processes, rates: Rates::REFERENCE };
-    let cluster = Cluster { memory: context.cluster.memory, ..Cluster::threads(workers) };
-    let plan = |subject| plan_stage(subject, subjects.data_bytes, &machine, cluster).map(|planned| planned.plan);
-    let stages = subjects.stages.iter().map(plan).collect::<Result<Vec<StagePlan>, _>>()?;
-    let (config, rates) = (context.experiment.name.clone(), "rates of a machine of reference");
-    Ok(subjects.explained(config, (&machine, rates), context.cluster.memory, stages))
+/// The size of the graph that an explanation is about.
+pub(crate) struct GraphSizes {
+    /// The dataset; `None` where only sizes were given.
+    pub(crate) dataset: Option<String>,
+    pub(crate) nodes: usize,
+    pub(crate) training_edges: usize,
+    pub(crate) held_out_edges: usize,
+}
+
+impl GraphSizes {
+    fn of(dataset: &Dataset, training_edges: usize) -> Self {
+        let (nodes, held_out_edges) = (dataset.graph.nodes(), dataset.held_out_edges());
+        Self { dataset: Some(dataset.name.clone()), nodes, training_edges, held_out_edges }
+    }
+
+    /// The explanation of plans for a machine with these rates.
+    pub(crate) fn explained(
+        self,
+        config: String,
+        (machine, rates): (&Machine, &'static str),
+        memory_limit: Option<u64>,
+        stages: Vec<StagePlan>,
+    ) -> Explanation {
+        Explanation {
+            config,
+            dataset: self.dataset,
+            nodes: self.nodes,
+            edges: self.training_edges + self.held_out_edges,
+            training_edges: self.training_edges,
+            held_out_edges: self.held_out_edges,
+            workers: machine.workers,
+            processes: machine.processes,
+            rates,
+            memory_limit,
+            kinds: KindPlan::of_stages(&stages),
+            stages,
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::experiment::memory::{self, PROGRAM_BYTES};
 use crate::matrix::{Dense, Matrix};
 use crate::plan::cost::Machine;
 use crate::plan::{Effort, Program, Side, Value};
-use crate::svd::Prepared;
+use crate::svd::{Planned, Prepared};
 
 /// Products that are measured.
 const ROUNDS: usize = 5;
@@ -19,7 +19,7 @@ const ROUNDS: usize = 5;
 const MOST_WRITTEN: u64 = 512;
 
 /// A plan, with the programs and the matrix that it is of.
-pub(crate) struct Planned {
+pub(crate) struct PlannedStage {
     pub(crate) plan: StagePlan,
     matrix: Matrix,
     parts: Vec<Matrix>,
@@ -39,7 +39,7 @@ pub(crate) fn plan_stage(
     data_bytes: u64,
     machine: &Machine,
     cluster: Cluster,
-) -> Result<Planned, RunError> {
+) -> Result<PlannedStage, RunError> {
     let start = Instant::now();
     let (matrix, options) = (&subject.matrix, &subject.options);
     // What does not fit is explained, not refused.
@@ -50,43 +50,51 @@ pub(crate) fn plan_stage(
     let prepared = Prepared::new(&multiplied, options, roomy)?;
     let surrogate = subject.surrogate.as_ref().filter(|_| forming.parts.is_empty());
     let prepared = prepared.with_surrogate(surrogate);
-    let surrogate = surrogate.filter(|_| prepared.has_surrogate());
-    let planning_ms = start.elapsed().as_secs_f64() * 1e3;
-
-    let (block, work) = (prepared.work().block, prepared.work());
+    let surrogate = surrogate.filter(|_| prepared.has_surrogate()).map(|surrogate| &surrogate.matrix);
+    let (formed, took) = (&forming.parts[..], start.elapsed());
+    let planned = Planned { matrix, formed, surrogate, prepared: &prepared, took };
+    let mut plan = StagePlan::new(subject.stage, &planned, machine);
+    plan.memory.add_data(data_bytes, machine);
+    plan.alternatives = alternatives(surrogate.unwrap_or(&multiplied), plan.block, machine);
     let programs = prepared.growing().to_vec();
-    let titles = if surrogate.is_some() { ["N·G", "Nᵀ·G"] } else { ["M·G", "Mᵀ·G"] };
-    let sides = titles.into_iter().zip(&programs);
-    let sides = sides.map(|(title, program)| side_plan(title, program, block, machine)).collect();
-    let demand = prepared.memory(machine);
-    let data = PROGRAM_BYTES + data_bytes / machine.processes as u64;
-    let shape = matrix.shape();
-    let plan = StagePlan {
-        name: subject.stage,
-        matrix: matrix.to_string(),
-        shape: [shape.rows, shape.columns],
-        rank: options.rank,
-        block,
-        method: prepared.method(),
-        formed: forming.parts.iter().map(formed_part).collect(),
-        near: surrogate.map(|surrogate| surrogate.matrix.to_string()),
-        sides,
-        alternatives: alternatives(surrogate.map_or(&multiplied, |surrogate| &surrogate.matrix), block, machine),
-        turns: [work.plain, work.transposed],
-        memory: MemoryPlan {
-            data,
-            matrices: demand.leaves,
-            panels: demand.panels,
-            gathered: demand.gathered,
-            total: data + demand.total(),
-            product: None,
-        },
-        planning_ms,
-    };
-    Ok(Planned { plan, matrix: matrix.clone(), parts: forming.parts, programs })
+    Ok(PlannedStage { plan, matrix: matrix.clone(), parts: forming.parts, programs })
 }
 
-impl Planned {
+impl StagePlan {
+    /// The plan of a stage, without its data and without alternatives.
+    pub(super) fn new(name: &'static str, planned: &Planned<'_>, machine: &Machine) -> Self {
+        let Planned { matrix, formed, surrogate, prepared, took } = planned;
+        let (block, work, shape) = (prepared.work().block, prepared.work(), matrix.shape());
+        let titles = if surrogate.is_some() { ["N·G", "Nᵀ·G"] } else { ["M·G", "Mᵀ·G"] };
+        let sides = titles.into_iter().zip(prepared.growing());
+        let sides = sides.map(|(title, program)| side_plan(title, program, block, machine)).collect();
+        let demand = prepared.memory(machine);
+        Self {
+            name,
+            matrix: matrix.to_string(),
+            shape: [shape.rows, shape.columns],
+            rank: prepared.rank(),
+            block,
+            method: prepared.method(),
+            formed: formed.iter().map(formed_part).collect(),
+            near: surrogate.map(ToString::to_string),
+            sides,
+            alternatives: Vec::new(),
+            turns: [work.plain, work.transposed],
+            memory: MemoryPlan {
+                data: PROGRAM_BYTES,
+                matrices: demand.leaves,
+                panels: demand.panels,
+                gathered: demand.gathered,
+                total: PROGRAM_BYTES + demand.total(),
+                product: None,
+            },
+            planning_ms: took.as_secs_f64() * 1e3,
+        }
+    }
+}
+
+impl PlannedStage {
     /// Multiplies, and tells what it took.
     pub(crate) fn multiply(&self, cluster: Cluster) -> Result<Taken, RunError> {
         let mut programs = self.programs.clone();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Explanation, KindPlan, StagePlan};
+use super::GraphSizes;
 use crate::config::{Experiment, NodeTask};
 use crate::dataset::Dataset;
 use crate::engine::Cluster;
@@ -16,10 +16,9 @@ use crate::graph::{Graph, Sparse};
 use crate::matrix::{Dense, Matrix};
 use crate::model::classifier::{self, ClassifierError, Design, Examples, Labels, Rows};
 use crate::model::embedding::{self, ModelError};
-use crate::model::features::{FeatureError, center, outline_centred, with_embedding};
+use crate::model::features::{FeatureError, center, with_embedding};
 use crate::model::named::Named;
 use crate::model::propagation::Propagation;
-use crate::plan::cost::Machine;
 use crate::svd::{self, Surrogate};
 
 /// The size of a graph that is not at hand.
@@ -43,10 +42,7 @@ pub(crate) struct NodeSize {
 
 /// Everything that is decomposed.
 pub(crate) struct Subjects {
-    pub(crate) dataset: Option<String>,
-    pub(crate) nodes: usize,
-    pub(crate) training_edges: usize,
-    pub(crate) held_out_edges: usize,
+    pub(crate) graph: GraphSizes,
     /// Bytes of what was read, which stay in memory beside the matrices.
     pub(crate) data_bytes: u64,
     pub(crate) stages: Vec<Subject>,
@@ -98,49 +94,8 @@ impl Subjects {
                 (data.dataset.bytes(), data.edges, stages.all(|features| center(features, cluster))?)
             }
         };
-        Ok(Self { dataset: Some(name), nodes, training_edges, held_out_edges, data_bytes, stages })
-    }
-
-    /// Over a graph that was embedded. What a run of several processes reads together is not read again.
-    pub(crate) fn of_links(experiment: &Experiment, graph: &Graph, dataset: &Dataset) -> Result<Self, RunError> {
-        let stage = link_stage(experiment, graph, dataset, Cluster::threads(1))?;
-        Ok(Self::of(dataset, graph.report.edges, vec![stage]))
-    }
-
-    /// Over nodes that were classified.
-    pub(crate) fn of_nodes(experiment: &Experiment, task: &NodeTask, data: &NodeData) -> Result<Self, RunError> {
-        let stages = NodeStages::of_data(experiment, task, data).all(|features| Ok(outline_centred(features)?))?;
-        Ok(Self::of(&data.dataset, data.edges, stages))
-    }
-
-    fn of(dataset: &Dataset, training_edges: usize, stages: Vec<Subject>) -> Self {
-        let (nodes, held_out_edges) = (dataset.graph.nodes(), dataset.held_out_edges());
-        let (dataset, data_bytes) = (Some(dataset.name.clone()), dataset.bytes());
-        Self { dataset, nodes, training_edges, held_out_edges, data_bytes, stages }
-    }
-
-    /// What is told of their plans, for a machine with these rates.
-    pub(crate) fn explained(
-        self,
-        config: String,
-        (machine, rates): (&Machine, &'static str),
-        memory_limit: Option<u64>,
-        stages: Vec<StagePlan>,
-    ) -> Explanation {
-        Explanation {
-            config,
-            dataset: self.dataset,
-            nodes: self.nodes,
-            edges: self.training_edges + self.held_out_edges,
-            training_edges: self.training_edges,
-            held_out_edges: self.held_out_edges,
-            workers: machine.workers,
-            processes: machine.processes,
-            rates,
-            memory_limit,
-            kinds: KindPlan::of_stages(&stages),
-            stages,
-        }
+        let graph = GraphSizes { dataset: Some(name), nodes, training_edges, held_out_edges };
+        Ok(Self { graph, data_bytes, stages })
     }
 
     /// Over a graph of which only the size is known.
@@ -167,7 +122,8 @@ impl Subjects {
         };
         // The edges as they were read, in both numbers of four bytes.
         let data_bytes = 8 * edges as u64;
-        Ok(Self { dataset: None, nodes, training_edges: edges, held_out_edges: 0, data_bytes, stages })
+        let graph = GraphSizes { dataset: None, nodes, training_edges: edges, held_out_edges: 0 };
+        Ok(Self { graph, data_bytes, stages })
     }
 }
 

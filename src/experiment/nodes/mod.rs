@@ -130,8 +130,9 @@ impl Runner<'_> {
         if let Some(options) = &self.task.components {
             let start = Instant::now();
             let running = self.context.begin(Task::Stage(FEATURES));
-            let reduced =
-                reduce(&features, options, cluster, self.context.monitor(running.iterations())).map_err(failed)?;
+            let monitor = self.context.monitor(running.iterations());
+            let reduced = self.context.record_plan(FEATURES, || reduce(&features, options, cluster, monitor));
+            let reduced = reduced.map_err(failed)?;
             running.done();
             let rank = reduced.reduction.directions.columns();
             let found = Decomposition::new(rank, &reduced.certificate, reduced.iterations, reduced.operator_columns);
@@ -176,7 +177,8 @@ impl Runner<'_> {
                 examples.insert(stated)
             }
         };
-        let fitted = fit(examples, options, cluster, self.context.monitor(running.iterations()))?;
+        let monitor = self.context.monitor(running.iterations());
+        let fitted = self.context.record_plan(name, || fit(examples, options, cluster, monitor))?;
         running.done();
         let Fitted { weights, singular_values, certificate, iterations, operator_columns, normal_residual } = fitted;
         let found = Decomposition::new(singular_values.len(), &certificate, iterations, operator_columns);

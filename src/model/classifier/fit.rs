@@ -1,6 +1,7 @@
 //! The weights, in closed form.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,10 @@ pub struct Fitted {
 #[derive(Debug, Clone)]
 pub struct Examples {
     design: Design,
-    /// The rows of M, written down if they are few enough.
+    /// The rows of M as they are stated, and the parts of them that are formed in `matrix`.
+    stated: Matrix,
+    parts: Vec<Matrix>,
+    /// The rows of M, formed if they are few enough.
     matrix: Matrix,
     /// The class of every row, or [`UNLABELLED`].
     classes_of_rows: Arc<[u32]>,
@@ -71,8 +75,8 @@ impl Examples {
         let roomy = Cluster { memory: None, ..cluster };
         let prepared = Prepared::new(&matrix, &svd::Options { rank, ..options.svd.clone() }, roomy)?;
         let parts = prepared.forming(&matrix, needs_entries(options), cluster).parts;
-        let matrix = with_formed(&matrix, &parts, cluster)?;
-        Ok(Self { design: design.clone(), matrix, classes_of_rows, classes })
+        let (stated, matrix) = (matrix.clone(), with_formed(&matrix, &parts, cluster)?);
+        Ok(Self { design: design.clone(), stated, parts, matrix, classes_of_rows, classes })
     }
 
     /// M with known labels, or some rows of it.
@@ -127,7 +131,11 @@ pub fn fit(
     };
     let labelled = examples.classes_of_rows.iter().filter(|&&class| class != UNLABELLED).count();
     let rank = rank_of(options, labelled * copies.len()).min(matrix.shape().smaller_side());
+    let start = Instant::now();
     let prepared = Prepared::new(&matrix, &svd::Options { rank, ..options.svd.clone() }, cluster)?;
+    let stated = if copies.len() == 1 { &examples.stated } else { &matrix };
+    let (formed, took) = (&examples.parts[..], start.elapsed());
+    svd::show_plan(&svd::Planned { matrix: stated, formed, surrogate: None, prepared: &prepared, took });
     let targets = examples.targets(options).repeat(copies.len());
     let targets = Arc::new(Dense::new(matrix.shape().rows, examples.classes, targets)?);
     let cut = options.cut;

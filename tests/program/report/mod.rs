@@ -175,3 +175,20 @@ fn a_node_with_incoming_edges_only_is_not_isolated() {
     let details: Value = serde_json::from_str(&read(&folder.path().join("results/report.json"))).unwrap();
     assert_eq!(details["degrees"]["isolated"], 0, "{}", details["degrees"]);
 }
+
+/// Catches plans that are made for the report alone: only a plan that is recorded while its stage
+/// runs is there for the stage that embeds again.
+#[test]
+fn the_plan_is_that_of_the_stages_that_ran() {
+    let folder = folder();
+    assert_done(&small(folder.path(), &["--out=results", "--set=update.edges=valid"]));
+    let details: Value = serde_json::from_str(&read(&folder.path().join("results/report.json"))).unwrap();
+    let plan = details["plan"].as_str().unwrap();
+    let stages: Vec<&str> = plan.lines().filter_map(|line| line.strip_prefix("== ")).collect();
+    assert_eq!(stages, ["embedding", "update"], "{plan}");
+    for word in ["M·G", "Mᵀ·G", "spmm ", "rank 4 by ", "planned in", "memory"] {
+        assert!(plan.contains(word), "`{word}` is not in:\n{plan}");
+    }
+    // These would have to be planned for the report.
+    assert!(!plan.contains("both, shared"), "{plan}");
+}
