@@ -56,7 +56,7 @@ impl Session<'_> {
         let factors = factors(widths.iter().copied(), small, cols);
         let context = self.context();
         let layout = context.layouts.get(total_rows);
-        let own = layout.rows(self.worker());
+        let own = layout.rows(self.worker()).clone();
         // The others are read only, whoever holds them.
         let mut blocks = blocks.into_iter();
         let written = blocks.by_ref().take(places(&widths, cols).count());
@@ -65,10 +65,11 @@ impl Session<'_> {
         let others: Vec<Shard> = blocks.collect();
         // A plain vector, since buffers of this size come from huge pages.
         let mut made: Vec<f32> = Vec::new();
-        for tile in layout.tiles(self.worker()) {
+        for tile in layout.tiles(self.worker()).iter() {
             let rows = layout.tiling().range(tile);
             let count = rows.len();
-            let local = |width: usize| (rows.start - own.start) * stride(width)..(rows.end - own.start) * stride(width);
+            let place = own.place(&rows);
+            let local = |width: usize| place.start * stride(width)..place.end * stride(width);
             made.resize(count * stride(cols), 0.0);
             let mut made = PanelMut::new(count, cols, &mut made);
             let parts = written.iter().zip(&widths).map(|(of, &width)| Panel::new(count, width, &of[local(width)]));

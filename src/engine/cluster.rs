@@ -143,7 +143,7 @@ where
         return Err(EngineError::Outline { name: name.to_owned() }.into());
     }
     kernel::configure();
-    let layouts = Layouts::new(programs.iter().map(Arc::as_ref), cluster.all_workers());
+    let layouts = Layouts::new(programs.iter().map(Arc::as_ref), cluster.processes(), cluster.workers);
     make_ready(&programs, &layouts, cluster.own_workers())?;
     let wanted = RowRequests::new(&programs, &layouts, cluster);
     let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };

@@ -6,6 +6,7 @@
 //! never shrink. Chunks are joined on arrival.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -71,8 +72,15 @@ pub(super) fn exchange_columns<'scope>(
             let (own, to) = (layout.rows(context.worker), stride(cols));
             for (first, shard) in parts.iter().filter(|(_, shard)| shard.cols() > 0) {
                 let from = stride(shard.cols());
-                let rows = shard.panel_of(own.clone()).data().chunks_exact(from);
-                out.chunks_exact_mut(to).zip(rows).for_each(|(to, row)| copy_row(&mut to[*first..first + from], row));
+                let mut rest = &mut out[..];
+                for rows in own.ranges() {
+                    let (out, others) = rest.split_at_mut(rows.len() * to);
+                    rest = others;
+                    let rows = shard.panel_of(rows.clone()).data().chunks_exact(from);
+                    out.chunks_exact_mut(to)
+                        .zip(rows)
+                        .for_each(|(to, row)| copy_row(&mut to[*first..first + from], row));
+                }
             }
             Ok(())
         })?;
@@ -187,14 +195,16 @@ pub(super) fn rows_at_once(cols: usize) -> usize {
 
 /// Cuts a shard into blocks; an empty one is still one block.
 pub(super) fn cut(shard: &Shard, in_chunks: bool) -> Vec<Block> {
-    let rows = shard.rows();
-    let rows_at_once = if in_chunks { rows_at_once(shard.cols()) } else { rows.len().max(1) };
-    let count = rows.len().div_ceil(rows_at_once).max(1);
-    let block = |number: usize| {
-        let start = rows.start + number * rows_at_once;
-        Block::of_shard(shard, start..(start + rows_at_once).min(rows.end))
+    let ranges = shard.rows().ranges();
+    if ranges.is_empty() {
+        return vec![Block::of_shard(shard, 0..0)];
+    }
+    let rows_at_once = if in_chunks { rows_at_once(shard.cols()) } else { shard.rows().len() };
+    let chunks = |rows: &Range<usize>| {
+        let end = rows.end;
+        rows.clone().step_by(rows_at_once).map(move |start| start..(start + rows_at_once).min(end))
     };
-    (0..count).map(block).collect()
+    ranges.iter().flat_map(chunks).map(|rows| Block::of_shard(shard, rows)).collect()
 }
 
 /// Puts blocks in order, and checks that they are all the rows of one panel.
@@ -259,7 +269,7 @@ mod tests {
     fn shard(total: usize, rows: std::ops::Range<usize>) -> Shard {
         let mut buffer = Pool::default().take(rows.len() * stride(3));
         buffer.iter_mut().enumerate().for_each(|(place, number)| *number = (rows.start * stride(3) + place) as f32);
-        Shard::new(total, rows, 3, Arc::new(buffer))
+        Shard::new(total, rows.into(), 3, Arc::new(buffer))
     }
 
     #[test]

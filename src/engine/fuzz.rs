@@ -77,7 +77,7 @@ fn example_message(draw: &mut Draw<'_>) -> Vec<u8> {
             let (length, first) = (cols * cols, draw(tiles + 1));
             let run = first..first + draw(tiles - first + 1);
             let nodes =
-                Tree::of_run(tiles, run, combine, length, |tile, values| values.fill(tile as f64 * 0.7)).into_nodes();
+                Tree::of_tiles(tiles, run, combine, length, |tile, values| values.fill(tile as f64 * 0.7)).into_nodes();
             Payload::Partial(Partial { combine, tiles, length, cols, nodes }.into())
         }
         3 => Payload::Bytes(vec![7; draw(40)].into()),

@@ -17,7 +17,7 @@ use super::error::EngineError;
 use super::exchange::{receive, send};
 use super::message::{Block, BlockData, Message, Payload};
 use super::operator::Link;
-use super::row_exchange::RowExchange;
+use super::row_exchange::{Partner, RowExchange};
 use super::shard::{Pool, Shard};
 use super::trace;
 use crate::kernel::panel::stride;
@@ -33,7 +33,7 @@ pub(super) fn gather_needed<'scope>(
 ) -> Link<'scope> {
     let (name, worker) = (format!("gather {name}"), scope.index());
     let posted = post(scope, &name, shards, needs, pool);
-    let partners = needs.partners.iter().map(|(partner, _)| *partner);
+    let partners = needs.partners.iter().map(|partner| partner.worker);
     let (own_needs, own_pool, step) = (needs.clone(), pool.clone(), name.clone());
     let arrived = receive(scope, &name, &posted, Directed, partners, move |payloads| {
         unpack(blocks_of(payloads), &own_needs, &mut own_pool.borrow_mut(), worker, &step).map(Payload::Shards)
@@ -57,7 +57,7 @@ fn post<'scope>(
     send(scope, "post", [shards], move |_, payload, give| {
         trace::computing(&name, || {
             let mut bytes = 0;
-            for (partner, rows) in &needs.sent {
+            for Partner { worker: partner, sent: rows, .. } in &needs.partners {
                 let mut give = |of, payload| {
                     bytes += Payload::bytes(&payload);
                     give(Message { weight: 1, to: *partner, sender, of, payload });
@@ -86,15 +86,15 @@ fn chunks<'a>(shard: &Shard, rows: &'a [u32]) -> impl ExactSizeIterator<Item = &
 /// Some rows of a shard, one after the other.
 fn pack(shard: &Shard, rows: &[u32], pool: &mut Pool) -> Block {
     let (stride, own) = (stride(shard.cols()), shard.rows());
+    let place = |row: &u32| own.position(*row as usize).expect("a worker sends its own rows") * stride;
     let mut buffer = pool.take(rows.len() * stride);
     for (to, &row) in buffer.chunks_exact_mut(stride.max(1)).zip(rows) {
-        let place = (row as usize - own.start) * stride;
-        to.copy_from_slice(&shard.buffer()[place..place + stride]);
+        to.copy_from_slice(&shard.buffer()[place(&row)..][..stride]);
     }
     let all = 0..buffer.len();
     Block {
         total_rows: shard.total_rows(),
-        first_row: rows.first().map_or(own.start, |&row| row as usize),
+        first_row: rows.first().map_or(0, |&row| row as usize),
         rows: rows.len(),
         cols: shard.cols(),
         data: BlockData::Shared(pool.lend(buffer), all),
@@ -109,34 +109,41 @@ fn unpack(
     worker: usize,
     step: &str,
 ) -> Result<Vec<Shard>, EngineError> {
+    blocks.retain(|block| block.rows > 0);
     blocks.sort_by_key(|block| block.first_row);
-    let (total_rows, cols) = blocks.first().map_or((0, 0), |block| (block.total_rows, block.cols));
-    let mut next = 0;
-    let are_in_order = blocks.iter().filter(|block| block.rows > 0).all(|block| {
-        let first = needs.received.get(next).map(|&row| row as usize);
-        next += block.rows;
-        (first, block.total_rows, block.cols) == (Some(block.first_row), total_rows, cols)
-    });
-    if !are_in_order || next != needs.received.len() {
-        let (step, expected) = (step.into(), needs.received.len());
-        return Err(EngineError::BlocksMissing { step, worker, received: next, expected });
-    }
+    let cols = blocks.first().map_or(0, |block| block.cols);
     let stride = stride(cols);
-    let mut packed = blocks.iter().flat_map(|block| block.numbers().chunks_exact(stride.max(1)));
-    let mut received = needs.received.iter().map(|&row| row as usize).peekable();
-    let shards = needs.partners.iter().map(|(_, rows)| {
-        let mut buffer = pool.take(rows.len() * stride);
+    let mut received = 0;
+    let shards = needs.partners.iter().map(|Partner { owned, received: wanted, .. }| {
+        let mut buffer = pool.take(owned.len() * stride);
         if cfg!(any(test, debug_assertions)) {
             // Rows that were not asked for are NaN, so that reading one shows.
             buffer.fill(f32::NAN);
         }
-        while let Some(row) = received.next_if(|row| rows.contains(row)) {
-            let to = (row - rows.start) * stride;
-            packed.next().into_iter().for_each(|from| buffer[to..to + stride].copy_from_slice(from));
+        // A block has the next rows that its sender was asked for.
+        let mut rest = &wanted[..];
+        for block in &blocks {
+            let is_next = rest.first().is_some_and(|&row| row as usize == block.first_row);
+            if !is_next || block.rows > rest.len() || (block.total_rows, block.cols) != (needs.total_rows, cols) {
+                continue;
+            }
+            let (rows, others) = rest.split_at(block.rows);
+            for (&row, from) in rows.iter().zip(block.numbers().chunks_exact(stride.max(1))) {
+                let to = owned.position(row as usize).expect("a partner is asked for its own rows") * stride;
+                buffer[to..to + stride].copy_from_slice(from);
+            }
+            received += block.rows;
+            rest = others;
         }
-        Shard::new(total_rows, rows.clone(), cols, pool.lend(buffer))
+        Shard::new(needs.total_rows, owned.clone(), cols, pool.lend(buffer))
     });
-    Ok(shards.collect())
+    let shards = shards.collect();
+    let expected = needs.partners.iter().map(|partner| partner.received.len()).sum();
+    let (all, step) = (blocks.iter().map(|block| block.rows).sum::<usize>(), step.into());
+    match received == expected && all == expected {
+        true => Ok(shards),
+        false => Err(EngineError::BlocksMissing { step, worker, received, expected }),
+    }
 }
 
 /// Shares this worker's rows, and those its partners sent, with its process.
@@ -168,7 +175,7 @@ fn hand_out<'scope>(
                 });
             }
         };
-        let mut partners = needs.partners.iter().map(|(partner, _)| *partner);
+        let mut partners = needs.partners.iter().map(|partner| partner.worker);
         match payload {
             Payload::Shards(shards) => {
                 partners.zip(shards).for_each(|(partner, shard)| give(partner, Payload::Shard(shard)));

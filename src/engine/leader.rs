@@ -81,7 +81,7 @@ impl Session<'_> {
             to[cols..].fill(0.0);
         }
         let buffer = self.context().pool.borrow_mut().lend(buffer);
-        self.gathered(&Shard::new(rows, own, cols, buffer))
+        self.gathered(&Shard::new(rows, own.into(), cols, buffer))
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
                 let entries: Vec<f32> = (0..rows * cols).map(|place| place as f32 - 0.5).collect();
                 let own = if session.worker() == 0 { &entries[..] } else { &[] };
                 let shard = session.scatter(rows, cols, own)?;
-                for (place, row) in shard.rows().enumerate() {
+                for (place, row) in shard.rows().iter().enumerate() {
                     assert_eq!(shard.panel().row(place), &entries[row * cols..(row + 1) * cols]);
                 }
                 let padding = |row: &[f32]| row[cols..].iter().all(|&number| number == 0.0);

@@ -98,16 +98,16 @@ pub(super) enum BlockData {
 }
 
 impl Block {
-    /// Rows of a shard, by their numbers in the whole panel.
+    /// Consecutive rows of a shard, by their numbers in the whole panel.
     pub(super) fn of_shard(shard: &Shard, rows: Range<usize>) -> Self {
         let stride = stride(shard.cols());
-        let local = |row: usize| (row - shard.rows().start) * stride;
+        let local = shard.rows().place(&rows);
         Self {
             total_rows: shard.total_rows(),
             first_row: rows.start,
             rows: rows.len(),
             cols: shard.cols(),
-            data: BlockData::Shared(shard.buffer().clone(), local(rows.start)..local(rows.end)),
+            data: BlockData::Shared(shard.buffer().clone(), local.start * stride..local.end * stride),
         }
     }
 

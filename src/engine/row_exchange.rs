@@ -2,7 +2,6 @@
 //! product.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use super::{Cluster, EngineError, Session, Shard};
 use crate::graph::RowSet;
 use crate::kernel::panel::stride;
 use crate::plan::needs::{Readers, foreign, pays};
-use crate::plan::{Layouts, Program, Value};
+use crate::plan::{Layouts, Program, Runs, Value};
 
 /// A bit set is sent as a panel: 64-bit words in a row, and f32 entries in a row.
 const ROW_WORDS: usize = 32;
@@ -55,33 +54,42 @@ impl RowRequests {
 }
 
 /// The rows that a worker exchanges with other processes, for one panel.
-///
-/// Its partner in another process is the worker of the same place there.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RowExchange {
-    /// By partner: which of this worker's rows it gets for its process.
-    pub(super) sent: Vec<(usize, Vec<u32>)>,
-    /// By partner: the rows that it owns.
-    pub(super) partners: Vec<(usize, Range<usize>)>,
-    /// Rows of the partners that this process needs, in order.
+    /// Rows of the panel.
+    pub(super) total_rows: usize,
+    pub(super) partners: Vec<Partner>,
+}
+
+/// The worker of another process with which a worker exchanges rows: that of the same place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Partner {
+    pub(super) worker: usize,
+    /// The rows that it owns.
+    pub(super) owned: Runs,
+    /// Which of this worker's rows it gets for its process.
+    pub(super) sent: Vec<u32>,
+    /// Which of its rows this process needs.
     pub(super) received: Vec<u32>,
 }
 
 impl RowExchange {
     /// The exchange of a worker, from the needs of each process.
     fn new(needed: &[&RowSet], layouts: &Layouts, worker: usize, workers: usize) -> Self {
-        let layout = layouts.get(needed[0].rows());
+        let total_rows = needed[0].rows();
+        let layout = layouts.get(total_rows);
         let (process, place) = (worker / workers, worker % workers);
-        let numbers = |set: &RowSet, rows| set.rows_in(rows).map(|row| row as u32).collect::<Vec<u32>>();
-        let others =
-            || (0..needed.len()).filter(|other| *other != process).map(|other| (other, other * workers + place));
-        let sent = others().map(|(other, partner)| (partner, numbers(needed[other], layout.rows(worker))));
-        let received = others().flat_map(|(_, partner)| numbers(needed[process], layout.rows(partner)));
-        Self {
-            sent: sent.collect(),
-            partners: others().map(|(_, partner)| (partner, layout.rows(partner))).collect(),
-            received: received.collect(),
-        }
+        let common = |set: &RowSet, rows: &Runs| {
+            rows.ranges().iter().flat_map(|rows| set.rows_in(rows.clone())).map(|row| row as u32).collect::<Vec<u32>>()
+        };
+        let partner = |other: usize| {
+            let partner = other * workers + place;
+            let owned = layout.rows(partner).clone();
+            let (sent, received) = (common(needed[other], layout.rows(worker)), common(needed[process], &owned));
+            Partner { worker: partner, owned, sent, received }
+        };
+        let others = (0..needed.len()).filter(|other| *other != process);
+        Self { total_rows, partners: others.map(partner).collect() }
     }
 }
 
@@ -125,7 +133,7 @@ impl Session<'_> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut buffer);
         bytes.iter_mut().zip(words.as_flattened()).for_each(|(to, from)| *to = *from);
         let buffer = self.context().pool.borrow_mut().lend(buffer);
-        let whole = self.gathered(&Shard::new(processes * rows, own, ROW_NUMBERS, buffer))?;
+        let whole = self.gathered(&Shard::new(processes * rows, own.into(), ROW_NUMBERS, buffer))?;
         let words = whole.rows_in_order().flat_map(|row| bytemuck::cast_slice(row).as_chunks().0);
         let words: Vec<u64> = words.map(|bytes| u64::from_le_bytes(*bytes)).collect();
         let of_process = |words: &[u64]| wanted.with_words(words.iter().copied());
@@ -155,14 +163,14 @@ mod tests {
             let entries: Vec<_> = entries.into_iter().map(|(r, c)| (r % n as u32, c % n as u32)).collect();
             let matrix = Matrix::sparse("A", Arc::new(Sparse::from_triplets(n, n, entries.clone(), None).unwrap()));
             let program = Program::compile(&matrix, Side::Plain);
-            let layouts = Layouts::new([&program], processes * workers);
+            let layouts = Layouts::new([&program], processes, workers);
             let layout = layouts.get(n);
             let readers = program.readers().remove(&Value::INPUT).unwrap().unwrap();
             let needed: Vec<RowSet> = (0..processes)
                 .map(|process| readers.needed(&layouts, process * workers..(process + 1) * workers))
                 .collect();
             let needed: Vec<&RowSet> = needed.iter().collect();
-            let owner = |row: u32| (0..processes * workers).find(|&w| layout.rows(w).contains(&(row as usize))).unwrap();
+            let owner = |row: u32| (0..processes * workers).find(|&w| layout.rows(w).position(row as usize).is_some()).unwrap();
             let rows = |from: usize, to_process: usize| {
                 let mut rows: Vec<u32> = entries
                     .iter()
@@ -176,14 +184,14 @@ mod tests {
             for worker in 0..processes * workers {
                 let needs = RowExchange::new(&needed, &layouts, worker, workers);
                 let process = worker / workers;
-                let partners: Vec<usize> = (0..processes)
-                    .filter(|other| *other != process)
-                    .map(|other| other * workers + worker % workers)
-                    .collect();
-                let sent: Vec<_> = partners.iter().map(|&partner| (partner, rows(worker, partner / workers))).collect();
-                let received: Vec<u32> = partners.iter().flat_map(|&partner| rows(partner, process)).collect();
-                let owned = partners.iter().map(|&partner| (partner, layout.rows(partner))).collect();
-                prop_assert_eq!(needs, RowExchange { sent, partners: owned, received });
+                let others = (0..processes).filter(|other| *other != process);
+                let partners = others.map(|other| other * workers + worker % workers).map(|partner| Partner {
+                    worker: partner,
+                    owned: layout.rows(partner).clone(),
+                    sent: rows(worker, partner / workers),
+                    received: rows(partner, process),
+                });
+                prop_assert_eq!(needs, RowExchange { total_rows: n, partners: partners.collect() });
             }
         }
     }

@@ -275,7 +275,7 @@ impl<'a> Session<'a> {
     ) -> Result<Vec<f64>, EngineError> {
         let (worker, workers) = (self.worker(), self.workers());
         let own = worker * count / workers..(worker + 1) * count / workers;
-        let tree = Tree::of_run(count, own, Combine::Sum, length, of_piece);
+        let tree = Tree::of_tiles(count, own, Combine::Sum, length, of_piece);
         let partial = Partial { combine: Combine::Sum, tiles: count, length, cols: length, nodes: tree.into_nodes() };
         self.reduce(partial, "a sum")
     }

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use crate::kernel::buffer::Buffer;
 use crate::kernel::panel::{Panel, stride};
+use crate::plan::Runs;
 
 /// The rows of a panel that one worker owns.
 #[derive(Clone)]
 pub struct Shard {
     total_rows: usize,
-    rows: Range<usize>,
+    rows: Runs,
     cols: usize,
     data: Arc<Buffer>,
 }
 
 impl Shard {
-    pub(super) fn new(total_rows: usize, rows: Range<usize>, cols: usize, data: Arc<Buffer>) -> Self {
+    pub(super) fn new(total_rows: usize, rows: Runs, cols: usize, data: Arc<Buffer>) -> Self {
         debug_assert_eq!(data.len(), rows.len() * stride(cols));
         Self { total_rows, rows, cols, data }
     }
@@ -27,8 +28,8 @@ impl Shard {
     }
 
     /// Which rows of the panel these are.
-    pub fn rows(&self) -> Range<usize> {
-        self.rows.clone()
+    pub fn rows(&self) -> &Runs {
+        &self.rows
     }
 
     /// Columns of the panel.
@@ -41,10 +42,12 @@ impl Shard {
         Panel::new(self.rows.len(), self.cols, &self.data)
     }
 
-    /// Some of the rows, by their numbers in the whole panel.
+    /// Consecutive rows, by their numbers in the whole panel.
+    ///
+    /// # Panics
+    /// If the worker does not own them all.
     pub fn panel_of(&self, rows: Range<usize>) -> Panel<'_> {
-        let stride = stride(self.cols);
-        let local = rows.start - self.rows.start..rows.end - self.rows.start;
+        let (stride, local) = (stride(self.cols), self.rows.place(&rows));
         Panel::new(local.len(), self.cols, &self.data[local.start * stride..local.end * stride])
     }
 

@@ -60,7 +60,7 @@ impl Context {
     ) -> Result<Shard, EngineError> {
         self.shard(rows, cols, |layout, numbers| {
             let mut rest = numbers;
-            for tile in layout.tiles(self.worker) {
+            for tile in layout.tiles(self.worker).iter() {
                 let rows = layout.tiling().range(tile);
                 let (of_tile, others) = rest.split_at_mut(rows.len() * stride(cols));
                 rest = others;
@@ -78,7 +78,7 @@ impl Context {
         fill: impl FnOnce(&Layout, &mut [f32]) -> Result<(), EngineError>,
     ) -> Result<Shard, EngineError> {
         let layout = self.layouts.get(rows);
-        let own = layout.rows(self.worker);
+        let own = layout.rows(self.worker).clone();
         let mut buffer = self.pool.borrow_mut().take(own.len() * stride(cols));
         fill(&layout, &mut buffer)?;
         let buffer = self.pool.borrow_mut().lend(buffer);
@@ -96,7 +96,7 @@ impl Context {
     ) -> Partial {
         let layout = self.layouts.get(rows);
         let tiles = layout.tiling().count();
-        let tree = Tree::of_run(tiles, layout.tiles(self.worker), combine, length, |tile, values| {
+        let tree = Tree::of_tiles(tiles, layout.tiles(self.worker).iter(), combine, length, |tile, values| {
             of_tile(layout.tiling().range(tile), values);
         });
         Partial { combine, tiles, length, cols, nodes: tree.into_nodes() }
@@ -161,20 +161,26 @@ pub(super) fn compute(
         Action::Sparse { matrix, right, input, epilogue, .. } => {
             let x = inputs.gathered(*input);
             context.shard(step.rows, x.cols, |layout, y| {
-                let (own, tiles) = (layout.rows(context.worker), layout.tiles(context.worker));
-                let factors = Factors {
-                    alpha: epilogue.alpha as f32,
-                    left: values(&epilogue.left).map(|values| &values[own.clone()]),
-                    right: values(right),
-                };
-                let added = epilogue.add.as_ref().map(|add| kernel_term(add, &inputs, &own));
-                let scratch = &mut *context.joined.borrow_mut();
-                let mut multiply = |operand: &Operand| spmm(operand, &x.rows(), &factors, added, y, scratch);
-                match &context.permuted {
-                    Some(permuted) => multiply(&Operand::sorted(&permuted.rows)),
-                    None => {
-                        let sorted = context.operands.borrow_mut().sorted(matrix, &tiles);
-                        multiply(&Operand::new(tiles.map(|tile| matrix.tile(tile)), sorted.as_deref()));
+                let mut rest = y;
+                for tiles in layout.tiles(context.worker).ranges() {
+                    let own = layout.tiling().rows_of(tiles.clone());
+                    let (y, others) = rest.split_at_mut(own.len() * stride(x.cols));
+                    rest = others;
+                    let factors = Factors {
+                        alpha: epilogue.alpha as f32,
+                        left: values(&epilogue.left).map(|values| &values[own.clone()]),
+                        right: values(right),
+                    };
+                    let added = epilogue.add.as_ref().map(|add| kernel_term(add, &inputs, &own));
+                    let scratch = &mut *context.joined.borrow_mut();
+                    let mut multiply = |operand: &Operand| spmm(operand, &x.rows(), &factors, added, y, scratch);
+                    match &context.permuted {
+                        Some(permuted) => multiply(&Operand::sorted(&permuted.rows)),
+                        None => {
+                            let sorted = context.operands.borrow_mut().sorted(matrix, tiles);
+                            let tiles = tiles.clone().map(|tile| matrix.tile(tile));
+                            multiply(&Operand::new(tiles, sorted.as_deref()));
+                        }
                     }
                 }
                 Ok(())

@@ -24,7 +24,8 @@ pub(super) fn make_ready(
         if let Some((_, Leaf::Sparse(matrix))) = step.action.leaf()
             && !ready.iter().any(|other| Arc::ptr_eq(other, matrix))
         {
-            matrix.ready(layouts.get(matrix.rows()).tiles_of(workers.clone()))?;
+            let tiles = layouts.get(matrix.rows()).tiles_of(workers.clone());
+            tiles.ranges().iter().try_for_each(|tiles| matrix.ready(tiles.clone()))?;
             ready.push(matrix);
         }
     }

@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -104,16 +103,16 @@ impl<'a> Tree<'a> {
         self.nodes.is_empty().then(|| root.into_owned())
     }
 
-    /// Combines a run of tiles; `of` fills in the `length` values of each, zero before.
-    pub(super) fn of_run(
+    /// Combines some of the tiles; `of` fills in the `length` values of each, zero before.
+    pub(super) fn of_tiles(
         tiles: usize,
-        run: Range<usize>,
+        some: impl Iterator<Item = usize>,
         combine: Combine,
         length: usize,
         mut of: impl FnMut(usize, &mut [f64]),
     ) -> Self {
         let mut tree = Self::new(tiles, combine);
-        for tile in run {
+        for tile in some {
             let mut values = tree.spare.pop().unwrap_or_default();
             values.clear();
             values.resize(length, 0.0);
@@ -139,7 +138,7 @@ mod tests {
         #[test]
         fn the_root_does_not_depend_on_who_had_what(tiles in 1usize..200, mut cuts in prop::collection::vec(0usize..200, 0..6), turn in 0usize..6) {
             for combine in [Combine::Sum, Combine::Peak] {
-                let alone = Tree::of_run(tiles, 0..tiles, combine, 2, value).into_root().unwrap();
+                let alone = Tree::of_tiles(tiles, 0..tiles, combine, 2, value).into_root().unwrap();
                 cuts.iter_mut().for_each(|cut| *cut = (*cut).min(tiles));
                 cuts.sort_unstable();
                 let bounds: Vec<usize> = [0].into_iter().chain(cuts.iter().copied()).chain([tiles]).collect();
@@ -148,7 +147,7 @@ mod tests {
                 runs.rotate_left(turn);
                 let mut sent = Vec::new();
                 for run in runs {
-                    let nodes = Tree::of_run(tiles, run, combine, 2, value).into_nodes();
+                    let nodes = Tree::of_tiles(tiles, run, combine, 2, value).into_nodes();
                     sent.push(nodes);
                 }
                 let mut all = Tree::new(tiles, combine);
@@ -160,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_missing_tile_leaves_no_root() {
-        let mut tree = Tree::of_run(5, 0..3, Combine::Sum, 2, value);
+        let mut tree = Tree::of_tiles(5, 0..3, Combine::Sum, 2, value);
         tree.insert(Node { level: 0, number: 4, values: vec![1.0; 2] });
         assert_eq!(tree.into_root(), None);
         assert_eq!(Tree::new(0, Combine::Sum).into_root(), None);
@@ -168,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_sum_is_the_sum() {
-        let root = Tree::of_run(100, 0..100, Combine::Sum, 1, |tile, values| values[0] = tile as f64).into_root();
+        let root = Tree::of_tiles(100, 0..100, Combine::Sum, 1, |tile, values| values[0] = tile as f64).into_root();
         assert_eq!(root, Some(vec![4950.0]));
     }
 }

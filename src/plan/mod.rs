@@ -38,14 +38,16 @@ mod fuse;
 mod layout;
 pub mod needs;
 mod program;
+mod runs;
 
 pub use count::Count;
 pub use effort::Effort;
 pub use expression::Rewritten;
-pub use layout::{Layout, Layouts};
+pub use layout::{Layout, Layouts, TileWeight};
 pub use program::{
     Access, Action, Diagonal, Epilogue, Leaf, Program, RowRange, Side, Source, SparseRole, Step, Term, Value,
 };
+pub use runs::Runs;
 
 #[cfg(test)]
 mod tests {

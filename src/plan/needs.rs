@@ -57,7 +57,8 @@ impl Readers {
     pub fn needed(&self, layouts: &Layouts, workers: Range<usize>) -> RowSet {
         let mut needed = RowSet::new(self.rows());
         for matrix in &self.matrices {
-            needed.add_columns(matrix, layouts.get(matrix.rows()).tiles_of(workers.clone()));
+            let tiles = layouts.get(matrix.rows()).tiles_of(workers.clone());
+            tiles.ranges().iter().for_each(|tiles| needed.add_columns(matrix, tiles.clone()));
         }
         needed
     }
@@ -81,7 +82,8 @@ impl Readers {
 
 /// The number of rows of a set that other workers than these own.
 pub fn foreign(needed: &RowSet, layout: &Layout, workers: Range<usize>) -> usize {
-    needed.count() - needed.count_in(layout.rows_of(workers))
+    let own = layout.rows_of(workers);
+    needed.count() - own.ranges().iter().map(|rows| needed.count_in(rows.clone())).sum::<usize>()
 }
 
 /// Whether to send needed rows only, given their number over all processes.

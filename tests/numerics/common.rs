@@ -374,7 +374,7 @@ pub fn assert_shards_of(matrix: &Matrix, options: &svd::Options, cluster: Cluste
     let checked: Result<(), SvdError> = run(cluster, prepared.programs(), move |session| {
         let triplets = decompose_on(session, &prepared, &Monitor::default())?;
         for (shard, dense) in [(&triplets.left, &whole.left), (&triplets.right, &whole.right)] {
-            for (place, row) in shard.rows().enumerate() {
+            for (place, row) in shard.rows().iter().enumerate() {
                 assert_eq!(shard.panel().row(place), dense.row(row));
             }
         }

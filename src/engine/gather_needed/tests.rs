@@ -20,7 +20,7 @@ const COLS: usize = 5;
 fn shard(total: usize, rows: std::ops::Range<usize>) -> Shard {
     let mut buffer = Pool::default().take(rows.len() * stride(COLS));
     buffer.iter_mut().enumerate().for_each(|(place, number)| *number = (rows.start * stride(COLS) + place) as f32);
-    Shard::new(total, rows, COLS, Arc::new(buffer))
+    Shard::new(total, rows.into(), COLS, Arc::new(buffer))
 }
 
 fn arrived(block: Block) -> Block {
@@ -55,15 +55,17 @@ proptest! {
         }
         let turn = order as usize % blocks.len();
         blocks.rotate_left(turn);
-        let needs = RowExchange {
+        let partner = |(worker, range): (usize, &std::ops::Range<usize>)| Partner {
+            worker,
+            owned: range.clone().into(),
             sent: Vec::new(),
-            partners: ranges.iter().cloned().enumerate().collect(),
-            received: ranges.iter().flat_map(rows_of).collect(),
+            received: rows_of(range),
         };
+        let needs = RowExchange { total_rows: total, partners: ranges.iter().enumerate().map(partner).collect() };
         let shards = unpack(blocks.clone(), &needs, &mut pool, 0, "here").unwrap();
         prop_assert_eq!(shards.len(), ranges.len());
         for (got, range) in shards.iter().zip(&ranges) {
-            prop_assert_eq!(&got.rows(), range);
+            prop_assert_eq!(got.rows(), &range.clone().into());
             let (got, expected) = (got.panel(), shard(total, range.clone()));
             for (place, row) in range.clone().enumerate() {
                 match is_needed(row) {

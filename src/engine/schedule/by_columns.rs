@@ -73,7 +73,7 @@ impl ColumnSchedule {
                 | Action::HStack { .. } => return None,
             }
         }
-        let context = context.alone(Layouts::new([&**program], 1), None);
+        let context = context.alone(Layouts::new([&**program], 1, 1), None);
         let plain = Prepared { interpreter: Interpreter::new(program.clone()), context };
         Some(Self { nonzeros, rows, plain, permuted: OnceCell::new() })
     }
@@ -97,7 +97,7 @@ impl ColumnSchedule {
                 Some((_, Leaf::Sparse(matrix))) => Some(matrix),
                 Some((_, Leaf::Dense(_) | Leaf::Map(_))) | None => None,
             })?;
-            let tiles = context.layouts.get(matrix.rows()).tiles(0);
+            let tiles = 0..matrix.tiling().count();
             let permuted = context.operands.borrow_mut().permuted(matrix, &tiles)?;
             let interpreter = Interpreter::new(Arc::new(permuted.program(&interpreter.program)?));
             Some(Prepared { interpreter, context: context.alone(context.layouts.clone(), Some(permuted)) })
@@ -153,7 +153,7 @@ impl Backend for Columns<'_> {
 
     fn gather(&mut self, _: Value, own: &Payload) -> Payload {
         let Payload::Shard(shard) = own else { unreachable!("only panels are gathered") };
-        let blocks = vec![Block::of_shard(shard, shard.rows())];
+        let blocks = vec![Block::of_shard(shard, 0..shard.total_rows())];
         Payload::Gathered(Arc::new(GatheredPanel { total_rows: shard.total_rows(), cols: shard.cols(), blocks }))
     }
 

@@ -119,11 +119,11 @@ struct Validation<'a> {
 impl Validation<'_> {
     fn accuracy(&self, session: &mut Session<'_>, factors: &Factors) -> Result<f64, EngineError> {
         let logits = score::logits(session, &self.x, &self.first, factors)?;
-        let rows = logits.rows();
-        let (panel, classes) = (logits.panel(), &self.classes[rows.clone()]);
-        let hits = (0..rows.len())
-            .filter(|&row| classes[row] != UNLABELLED && largest(panel.row(row)) == classes[row] as usize)
-            .count();
+        let (rows, panel) = (logits.rows().iter().enumerate(), logits.panel());
+        let is_hit = |&(place, row): &(usize, usize)| {
+            self.classes[row] != UNLABELLED && largest(panel.row(place)) == self.classes[row] as usize
+        };
+        let hits = rows.filter(is_hit).count();
         // One piece a worker: whole numbers add up to the same bits in any order.
         let hits = session.sum_over(session.workers(), 1, |_, sums| sums[0] = hits as f64)?;
         Ok(hits[0] / self.count as f64)

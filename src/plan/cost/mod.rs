@@ -106,7 +106,7 @@ impl Program {
             |step: &Step| matches!(step.action.leaf(), Some((_, leaf @ Leaf::Sparse(_))) if leaf.is_outline());
         // The entries of an outline are not known, and so all rows are counted.
         let are_known = !self.steps.iter().any(is_outline);
-        let layouts = Layouts::new(are_known.then_some(self), machine.workers * processes);
+        let layouts = Layouts::new(are_known.then_some(self), processes, machine.workers);
         let mut counted: Vec<(Readers, usize)> = Vec::new();
         let count = |(value, readers): (Value, Option<Readers>)| {
             let Some(readers) = readers.filter(|_| are_known) else {
