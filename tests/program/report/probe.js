@@ -1,4 +1,4 @@
-// Looks at a report as a person would, and says what it saw.
+// Measures a report in the browser, and returns the measurements.
 (function () {
   var seen = { charts: 0, empty: 0, dark: matchMedia('(prefers-color-scheme: dark)').matches };
   document.querySelectorAll('svg.chart').forEach(function (svg) {
@@ -6,7 +6,7 @@
     seen.charts += 1;
     if (box.width < 100 || box.height < 20 || svg.querySelectorAll('path,circle,rect').length === 0) seen.empty += 1;
   });
-  // Charts are part of the page: they are drawn with the first of it.
+  // Charts are part of the page and are drawn with its first contentful paint.
   seen.milliseconds = performance.getEntriesByName('first-contentful-paint').map(function (paint) { return paint.startTime; })[0];
   seen.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   seen.paper = getComputedStyle(document.body).backgroundColor;
