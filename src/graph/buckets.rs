@@ -6,7 +6,6 @@ use bytemuck::Pod;
 
 use super::Tiling;
 use super::build::Entries;
-use super::divide::Divisor;
 use crate::kernel::Buffer;
 
 /// How the row of a tile and the column of an entry share a word: the row above, the column below.
@@ -18,8 +17,13 @@ pub(super) struct Packing {
 
 impl Packing {
     pub fn new(tiling: Tiling, cols: usize) -> Self {
-        let bits = |count: usize| count.next_power_of_two().trailing_zeros();
-        Self { row_bits: bits(tiling.tile_rows()), col_bits: bits(cols) }
+        Self { row_bits: tiling.tile_rows().trailing_zeros(), col_bits: cols.next_power_of_two().trailing_zeros() }
+    }
+
+    /// The tile of a row, and the row within that tile. Tile heights are powers of two.
+    #[inline]
+    fn split_row(self, row: u32) -> (usize, u32) {
+        ((row >> self.row_bits) as usize, row & ((1 << self.row_bits) - 1))
     }
 
     /// Whether 32 bits are enough.
@@ -85,8 +89,7 @@ pub(super) struct Buckets<P> {
 impl<P: Packed> Buckets<P> {
     pub fn fill(entries: &impl Entries, part: Range<usize>, tiling: Tiling, packing: Packing) -> Self {
         let mut starts = vec![0usize; tiling.count() + 1];
-        let tile_rows = Divisor::new(tiling.tile_rows());
-        entries.visit(part.clone(), |row, _, _| starts[tile_rows.divide(row).0 + 1] += 1);
+        entries.visit(part.clone(), |row, _, _| starts[packing.split_row(row).0 + 1] += 1);
         for tile in 0..tiling.count() {
             starts[tile + 1] += starts[tile];
         }
@@ -97,7 +100,7 @@ impl<P: Packed> Buckets<P> {
         let places: &mut [P] = bytemuck::cast_slice_mut(&mut buffer);
         let mut values = entries.has_values().then(|| vec![0.0f32; total]);
         entries.visit(part, |row, col, value| {
-            let (tile, row) = tile_rows.divide(row);
+            let (tile, row) = packing.split_row(row);
             let at = &mut next[tile];
             places[*at] = P::pack(packing, row, col);
             if let Some(values) = &mut values {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::buckets::{Buckets, Packed, Packing};
 use super::cells::{Key, Sorter};
-use super::{Gauge, GraphError, Tiling, parallel};
+use super::{Gauge, GraphError, STRIP_COLUMNS, Tiling, parallel};
 use crate::kernel::tile::Tile;
 
 /// Tiles of sparse matrices that were made of entries.
@@ -124,15 +124,14 @@ pub(super) struct Built {
     pub row_counts: Vec<u32>,
 }
 
-/// Builds the tiles of a matrix of `cols` columns in strips of `width`.
+/// Builds the tiles of a matrix of `cols` columns.
 pub(super) fn build(
     entries: impl Entries,
     tiling: Tiling,
     cols: usize,
-    width: usize,
     duplicates: Duplicates,
 ) -> Result<Built, GraphError> {
-    let frame = Frame { tiling, cols, width, duplicates };
+    let frame = Frame { tiling, cols, duplicates };
     let packing = Packing::new(tiling, cols);
     match (packing.fits_half(), entries.has_values()) {
         (true, false) => build_as::<u32, u32>(entries, packing, frame),
@@ -147,25 +146,24 @@ pub(super) fn build(
 struct Frame {
     tiling: Tiling,
     cols: usize,
-    width: usize,
     duplicates: Duplicates,
 }
 
 /// Builds by way of buckets of `P` and strips of `K`.
 fn build_as<P: Packed, K: Key>(entries: impl Entries, packing: Packing, frame: Frame) -> Result<Built, GraphError> {
-    let Frame { tiling, cols, width, duplicates } = frame;
+    let Frame { tiling, cols, duplicates } = frame;
     let threads = parallel::threads(entries.size());
     let fill = |part| Buckets::<P>::fill(&entries, part, tiling, packing);
     let buckets = parallel::parts(entries.units(), threads, fill);
     drop(entries);
-    let start = || Sorter::<K>::new(cols, width);
+    let start = || Sorter::<K>::new(cols);
     TILES_MADE.expect(tiling.count() as u64);
     let tiles = parallel::singly(tiling.count(), threads, start, |sorter, tile| {
         let range = tiling.range(tile);
         let parts: Vec<_> = buckets.iter().map(|buckets| buckets.tile(tile)).collect();
         let sorted = sorter.sort(&parts, packing, range.start, range.len(), duplicates)?;
-        let tile =
-            Tile::new(range.len(), cols, width, sorted.parts).map_err(|source| GraphError::Tile { tile, source })?;
+        let tile = Tile::new(range.len(), cols, STRIP_COLUMNS, sorted.parts)
+            .map_err(|source| GraphError::Tile { tile, source })?;
         TILES_MADE.advance(1);
         Ok((tile, sorted.merged_on_diagonal, sorted.merged_off_diagonal))
     });

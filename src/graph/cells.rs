@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::buckets::{Bucket, Packed, Packing};
 use super::build::Duplicates;
-use super::divide::Divisor;
-use super::{GraphError, radix};
+use super::{GraphError, STRIP_COLUMNS, radix};
 use crate::kernel::tile::Parts;
 
 /// A sorted tile, and how many entries were merged into others on and off the diagonal.
@@ -57,9 +56,7 @@ impl Key for u64 {
 /// Entries are thrown into one bucket a strip, where row and column offset fit 32 bits together, and each strip is sorted in one
 /// go. That is the order in which a tile keeps them.
 pub(super) struct Sorter<K> {
-    width: usize,
     strips: usize,
-    by_width: Divisor,
     /// Bits of a column offset; those of a row are above.
     bits: u32,
     keys: Vec<K>,
@@ -72,13 +69,11 @@ pub(super) struct Sorter<K> {
 }
 
 impl<K: Key> Sorter<K> {
-    /// For tiles of so many columns, in strips of `width`.
-    pub fn new(cols: usize, width: usize) -> Self {
+    /// A sorter of tiles of `cols` columns.
+    pub fn new(cols: usize) -> Self {
         Self {
-            width,
-            strips: cols.div_ceil(width).max(1),
-            by_width: Divisor::new(width),
-            bits: width.min(cols).next_power_of_two().trailing_zeros(),
+            strips: cols.div_ceil(STRIP_COLUMNS).max(1),
+            bits: STRIP_COLUMNS.min(cols).next_power_of_two().trailing_zeros(),
             keys: vec![],
             spare: vec![],
             rows: vec![],
@@ -109,7 +104,7 @@ impl<K: Key> Sorter<K> {
         let mut start = 0;
         for (strip, end) in ends.into_iter().enumerate() {
             radix::sort_by_place(&mut self.keys[start..end], self.bits + row_bits, &mut self.spare);
-            self.merge(start..end, (first_row, strip * self.width), duplicates, &mut sorted)?;
+            self.merge(start..end, (first_row, strip * STRIP_COLUMNS), duplicates, &mut sorted)?;
             // Entries beyond what 32 bits count are refused with the tile.
             starts.push([self.rows.len() as u32, self.columns.len() as u32]);
             start = end;
@@ -126,10 +121,10 @@ impl<K: Key> Sorter<K> {
 
     /// Throws entries together by strip, in the order they came; says where each strip ends.
     fn throw<P: Packed>(&mut self, buckets: &[Bucket<P>], packing: Packing) -> Vec<usize> {
-        let (divisor, bits) = (self.by_width, self.bits);
+        let bits = self.bits;
         let mut next = vec![0usize; self.strips + 1];
         for place in buckets.iter().flat_map(|(places, _)| *places) {
-            next[divisor.divide(place.col(packing)).0 + 1] += 1;
+            next[place.col(packing) as usize / STRIP_COLUMNS + 1] += 1;
         }
         for strip in 0..self.strips {
             next[strip + 1] += next[strip];
@@ -139,7 +134,8 @@ impl<K: Key> Sorter<K> {
         for (places, values) in buckets {
             for (n, &place) in places.iter().enumerate() {
                 let value = values.map_or(1.0, |values| values[n]);
-                let (strip, offset) = divisor.divide(place.col(packing));
+                let col = place.col(packing);
+                let (strip, offset) = (col as usize / STRIP_COLUMNS, col % STRIP_COLUMNS as u32);
                 let at = &mut next[strip];
                 self.keys[*at] = K::new(place.row(packing) << bits | offset, value);
                 *at += 1;

@@ -7,7 +7,6 @@ mod adjacency;
 mod buckets;
 mod build;
 mod cells;
-mod divide;
 mod edges;
 mod error;
 pub mod evolve;

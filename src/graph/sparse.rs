@@ -99,7 +99,7 @@ impl Sparse {
         pairs.check(rows, cols)?;
         let mirrored = pairs.mirrored;
         let tiling = Tiling::new(rows);
-        let mut built = build(pairs, tiling, cols, STRIP_COLUMNS, duplicates)?;
+        let mut built = build(pairs, tiling, cols, duplicates)?;
         let tiles = std::mem::take(&mut built.tiles).into_iter().map(Slot::from).collect();
         let (outline, transposed) = (None, OnceLock::new());
         let mut sparse = Sparse { cols, tiling, tiles, outline, symmetric: mirrored, transposed };
@@ -288,8 +288,7 @@ impl Sparse {
             let (outline, transposed) = (self.outline, OnceLock::new());
             return Sparse { cols: self.rows(), tiling, tiles: Vec::new(), outline, symmetric: false, transposed };
         }
-        let built =
-            build(Listed { matrix: self, is_turned: true }, tiling, self.rows(), STRIP_COLUMNS, Duplicates::Add);
+        let built = build(Listed { matrix: self, is_turned: true }, tiling, self.rows(), Duplicates::Add);
         // Entries of a matrix are finite, in range and in different places, and no tile can have more of them than
         // the check of an equally large tile let pass; only a tile beyond 2³² entries is left.
         let built = built.unwrap_or_else(|error| panic!("transpose of a matrix: {error}"));

@@ -102,7 +102,7 @@ impl Sparse {
             self.tiles
                 .extend((known..tiling.count()).map(|number| Slot::Here(empty(tiling.range(number).len(), cols))));
         } else {
-            let built = build(Listed { matrix: self, is_turned: false }, tiling, cols, STRIP_COLUMNS, Duplicates::Add)?;
+            let built = build(Listed { matrix: self, is_turned: false }, tiling, cols, Duplicates::Add)?;
             self.tiles = built.tiles.into_iter().map(Slot::from).collect();
         }
         (self.tiling, self.cols) = (tiling, cols);
@@ -112,7 +112,7 @@ impl Sparse {
     /// Forgets rows and columns at the end, which must have no entries. The tiles are built anew.
     pub(in crate::graph) fn shrink(&mut self, rows: usize, cols: usize) -> Result<(), GraphError> {
         let tiling = Tiling::new(rows);
-        let built = build(Listed { matrix: self, is_turned: false }, tiling, cols, STRIP_COLUMNS, Duplicates::Add)?;
+        let built = build(Listed { matrix: self, is_turned: false }, tiling, cols, Duplicates::Add)?;
         self.tiles = built.tiles.into_iter().map(Slot::from).collect();
         (self.tiling, self.cols, self.transposed) = (tiling, cols, OnceLock::new());
         Ok(())
