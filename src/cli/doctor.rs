@@ -15,6 +15,7 @@ use crate::engine::Cluster;
 use crate::graph::Sparse;
 use crate::kernel::{Simd, cores};
 use crate::matrix::Matrix;
+use crate::report::catalog::fetch_command;
 use crate::report::doctor::{Checkup, Finding};
 use crate::report::table::thousands;
 use crate::svd::{Options, decompose};
@@ -187,10 +188,10 @@ fn datasets(data: Option<&Path>) -> Vec<Finding> {
         let name = format!("dataset {}", entry.name);
         match catalog::locate_among(entry, &folders) {
             Ok(folder) => Finding::good(name, folder.display().to_string()),
-            Err(CatalogError::Missing { command, looked, .. }) => {
+            Err(CatalogError::Missing { looked, .. }) => {
                 let partly = looked.iter().find(|lacking| lacking.missing.len() < entry.needed().count());
                 let found = partly.map_or("not here".to_owned(), |lacking| format!("not all of it is here: {lacking}"));
-                Finding::absent(name, found, command)
+                Finding::absent(name, found, fetch_command(entry.name))
             }
             Err(error) => Finding::broken(name, error.to_string(), "make the file readable"),
         }

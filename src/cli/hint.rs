@@ -9,6 +9,7 @@ use std::error::Error as StdError;
 use super::Error;
 use super::follow::FollowError;
 use crate::config::{ConfigError, Place};
+use crate::dataset::catalog::CatalogError;
 use crate::dataset::fetch::FetchError;
 use crate::dataset::format::FormatError;
 use crate::dataset::store::{StoreError, WriteError};
@@ -17,10 +18,12 @@ use crate::dataset::{LoadError, OverBudget};
 use crate::engine::EngineError;
 use crate::engine::checkpoint::{CheckpointError, Notice};
 use crate::experiment::RunError;
+use crate::graph::TileError;
 use crate::model::classifier::ClassifierError;
 use crate::model::embedding::ModelError;
 use crate::model::features::FeatureError;
 use crate::model::rank::RankError;
+use crate::report::catalog::fetch_command;
 use crate::report::export::ExportError;
 use crate::report::output::OutputError;
 use crate::report::saved::SavedError;
@@ -37,7 +40,11 @@ pub(super) fn worded(error: &Cause) -> String {
         Some(Place::Matrix) => "--",
         _ => "",
     };
-    with_option(format!("{typed}{error}"), way_out(error))
+    let message = with_option(format!("{typed}{error}"), way_out(error));
+    match missing_dataset(error) {
+        Some(name) => format!("{message}\nto get them, type: {}", fetch_command(name)),
+        None => message,
+    }
 }
 
 /// A notice of a checkpoint.
@@ -51,6 +58,14 @@ fn with_option(message: String, option: Option<&str>) -> String {
     match option.filter(|_| !message.contains(" --")) {
         Some(option) => format!("{message} ({option})"),
         None => message,
+    }
+}
+
+/// The dataset of the catalog that an error, or the error that it shows as its own message, misses.
+fn missing_dataset(error: &Cause) -> Option<&'static str> {
+    match of(error) {
+        Some(CatalogError::Missing { name, .. }) => Some(name),
+        _ => missing_dataset(shown_by(error)?),
     }
 }
 
@@ -72,8 +87,12 @@ fn option_for(error: &Cause) -> Option<&'static str> {
     if let Some(FormatError::Memory { .. }) = of(error) {
         return Some("--memory");
     }
-    if let Some(StoreError::Memory { .. }) = of(error) {
-        return Some("--memory");
+    if let Some(error) = of::<StoreError>(error) {
+        return match error {
+            StoreError::Memory { .. } => Some("--memory"),
+            StoreError::Tile(_) | StoreError::BigEndian => None,
+            _ => Some("isvd-dist convert"),
+        };
     }
     if let Some(SvdError::NoRoom { .. }) = of(error) {
         return Some("--memory");
@@ -96,8 +115,12 @@ fn option_for(error: &Cause) -> Option<&'static str> {
             CheckpointError::Unwritable { .. } => Some("--out, --checkpoint off"),
         };
     }
-    if let Some(EngineError::Checkpoint { .. }) = of(error) {
-        return Some("--checkpoint, --out");
+    if let Some(error) = of::<EngineError>(error) {
+        return match error {
+            EngineError::Checkpoint { .. } => Some("--checkpoint, --out"),
+            EngineError::Tile { .. } => Some("isvd-dist convert"),
+            _ => None,
+        };
     }
     if let Some(error) = of::<StreamError>(error) {
         return match error {
@@ -155,6 +178,9 @@ fn shown_by(error: &Cause) -> Option<&Cause> {
             _ => None,
         };
     }
+    if let Some(error) = of::<TileError>(error) {
+        return Some(error.cause());
+    }
     macro_rules! transparent {
         ($($outer:ident::$variant:ident),*) => {
             $(if let Some($outer::$variant(inner)) = of(error) {
@@ -168,6 +194,7 @@ fn shown_by(error: &Cause) -> Option<&Cause> {
         LoadError::Catalog,
         LoadError::Format,
         LoadError::Store,
+        StoreError::Tile,
         ModelError::Svd,
         ModelError::Engine,
         RankError::Model,

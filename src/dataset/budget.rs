@@ -8,6 +8,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::remedy::MORE_MEMORY;
+
 /// A limit on the memory that reading takes. Clones share what is taken.
 ///
 /// ```
@@ -32,7 +34,7 @@ struct Inner {
 
 /// Something would take more memory than the budget allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it takes at least {} of memory, and {} may be used: allow more with --memory", amount(*needed), amount(*limit))]
+#[error("it takes at least {} of memory, and {} may be used: {MORE_MEMORY}", amount(*needed), amount(*limit))]
 pub struct OverBudget {
     /// Bytes that are needed in all.
     pub needed: u64,

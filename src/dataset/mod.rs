@@ -14,6 +14,7 @@ pub mod gauge;
 mod holdout;
 mod ids;
 mod nodes;
+mod remedy;
 pub mod rmat;
 mod source;
 pub mod store;

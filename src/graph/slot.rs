@@ -23,6 +23,12 @@ impl TileError {
     pub(crate) fn new(cause: impl Error + Send + Sync + 'static) -> Self {
         Self(Box::new(cause))
     }
+
+    /// The error of the source.
+    #[cfg(feature = "cli")]
+    pub(crate) fn cause(&self) -> &(dyn Error + 'static) {
+        &*self.0
+    }
 }
 
 /// The place of a tile.

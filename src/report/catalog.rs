@@ -106,9 +106,14 @@ impl Details {
             complete,
             folder: shown(folder),
             files: entry.files.iter().zip(statuses).map(file).collect(),
-            fetch: entry.fetch_command(),
+            fetch: fetch_command(entry.name),
         }
     }
+}
+
+/// The command that fetches a dataset.
+pub fn fetch_command(name: &str) -> String {
+    format!("isvd-dist datasets fetch {name}")
 }
 
 impl fmt::Display for Details {

@@ -117,7 +117,7 @@ fn an_interrupted_download_resumes() {
     assert_refused(
         &output,
         3,
-        &["cannot fetch `citeseer`", stopped, "type the same command again to go on from there"],
+        &["cannot fetch `citeseer`", stopped, "fetch again to go on from there"],
     );
     assert!(!folder.path().join("data/planetoid").exists(), "nothing is in place before all of it is");
     assert_eq!(server.log().len(), 5);

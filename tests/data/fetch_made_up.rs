@@ -176,7 +176,7 @@ fn a_full_disk_is_reported() {
     std::os::unix::fs::symlink("/dev/full", work.join("big.part")).unwrap();
     let error = try_fetch(&loose(true), &server, data.path()).unwrap_err();
     let message = error.to_string();
-    assert!(message.contains("big.part: the disk is full. Make room and type the same command again"), "{message}");
+    assert!(message.contains("big.part: the disk is full: free some space and fetch again"), "{message}");
     assert!(!error.is_bad_data());
     assert!(!data.path().join("made/up").exists());
 }

@@ -17,14 +17,12 @@ pub enum CatalogError {
         nearest: Option<&'static str>,
     },
     /// Nowhere are all files that an experiment needs.
-    #[error("the files of `{name}` are not here:{}\nto get them, type: {command}", list(looked))]
+    #[error("the files of `{name}` are not here:{}\nfetch the dataset, or name the folder that holds it", list(looked))]
     Missing {
         /// The dataset.
         name: &'static str,
         /// Where they were looked for, in order.
         looked: Vec<Lacking>,
-        /// What to type to get them.
-        command: String,
     },
     /// A file is there and cannot be read.
     #[error("cannot read {}", path.display())]

@@ -16,12 +16,7 @@ const CACHE: &str = "isvd-dist";
 /// holds every file an experiment needs is taken.
 pub fn locate(name: &str, data: Option<&Path>) -> Result<PathBuf, CatalogError> {
     let entry = find(name)?;
-    locate_among(entry, &search_folders(data)).map_err(|error| match (error, data) {
-        (CatalogError::Missing { name, looked, command }, Some(data)) => {
-            CatalogError::Missing { name, looked, command: format!("{command} --data {}", data.display()) }
-        }
-        (error, _) => error,
-    })
+    locate_among(entry, &search_folders(data))
 }
 
 /// The folder of `entry` below the first of `folders` that holds every file an experiment needs.
@@ -36,7 +31,7 @@ pub fn locate_among(entry: &Entry, folders: &[PathBuf]) -> Result<PathBuf, Catal
         }
         looked.push(Lacking { exists: folder.is_dir(), folder, missing });
     }
-    Err(CatalogError::Missing { name: entry.name, looked, command: entry.fetch_command() })
+    Err(CatalogError::Missing { name: entry.name, looked })
 }
 
 /// Where datasets are looked for, in order: `data`, `$ISVD_DATA`, `./data`, the user's cache.

@@ -172,11 +172,6 @@ impl Entry {
             Package::Zip { archive, .. } => vec![(archive.path.to_owned(), archive)],
         }
     }
-
-    /// What to type to get it.
-    pub fn fetch_command(&self) -> String {
-        format!("isvd-dist datasets fetch {}", self.name)
-    }
 }
 
 /// The dataset called `name`.

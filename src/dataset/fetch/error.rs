@@ -15,7 +15,7 @@ pub enum FetchError {
         path: PathBuf,
     },
     /// The server has something else to say than the file.
-    #[error("{address}: the server answered {status}{}", advice(*status))]
+    #[error("{address}: the server answered {status}{} fetch from a mirror", advice(*status))]
     Status {
         /// What was asked for.
         address: String,
@@ -23,7 +23,7 @@ pub enum FetchError {
         status: u16,
     },
     /// No answer came.
-    #[error("cannot reach {address}: check the network, or name a mirror with --from")]
+    #[error("cannot reach {address}: check the network, or fetch from a mirror")]
     Unreachable {
         /// What was asked for.
         address: String,
@@ -32,7 +32,7 @@ pub enum FetchError {
     },
     /// The server stopped in the middle of a file.
     #[error(
-        "{address}: the server stopped after {arrived} bytes{}: type the same command again to go on from there",
+        "{address}: the server stopped after {arrived} bytes{}: fetch again to go on from there",
         of(*expected)
     )]
     Interrupted {
@@ -92,7 +92,7 @@ pub enum FetchError {
         missing: Vec<&'static str>,
     },
     /// The disk refuses.
-    #[error("cannot read or write {}{}", path.display(), room(source))]
+    #[error("cannot read or write {}{}", path.display(), disk_advice(source))]
     Disk {
         /// Where.
         path: PathBuf,
@@ -138,10 +138,10 @@ pub(super) fn judge(file: &File, status: &Status, what: impl Fn() -> String) -> 
 
 fn advice(status: u16) -> &'static str {
     match status {
-        404 | 410 => " (it has no such file): name a mirror with --from",
-        401 | 403 | 407 => " (it refuses to give the file): name a mirror with --from",
-        429 | 500..=599 => " (it is overloaded or out of order): try again later, or name a mirror with --from",
-        _ => ": name a mirror with --from",
+        404 | 410 => " (it has no such file):",
+        401 | 403 | 407 => " (it refuses to give the file):",
+        429 | 500..=599 => " (it is overloaded or out of order): try again later, or",
+        _ => ":",
     }
 }
 
@@ -149,12 +149,12 @@ fn of(expected: Option<u64>) -> String {
     expected.map_or_else(String::new, |expected| format!(" of {expected}"))
 }
 
-fn room(error: &io::Error) -> &'static str {
+fn disk_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": the disk is full. Make room and type the same command again, or name another folder with --data"
+            ": the disk is full: free some space and fetch again, or name another folder for datasets"
         }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ": name another folder with --data",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ": name another folder for datasets",
         _ => "",
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::dataset::budget::{OverBudget, amount};
+use crate::dataset::remedy::MORE_MEMORY;
 
 /// Why a file cannot be read. Every message says which file, where in it, what was found there, what was expected, and the way
 /// out.
@@ -61,7 +62,7 @@ pub enum FormatError {
     },
     /// What it holds, or claims to hold, takes more memory than may be used.
     #[error(
-        "{}: found what takes at least {} of memory to read, expected at most {}: allow more with --memory, or read a smaller file",
+        "{}: found what takes at least {} of memory to read, expected at most {}: {MORE_MEMORY}, or read a smaller file",
         path.display(), amount(*needed), amount(*limit)
     )]
     Memory {

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use super::{MANIFEST, VERSION};
 use crate::dataset::OverBudget;
+use crate::dataset::remedy::CONVERT;
 use crate::graph::TileError;
 
 /// Why a store cannot be used.
@@ -10,13 +11,13 @@ use crate::graph::TileError;
 #[non_exhaustive]
 pub enum StoreError {
     /// The folder is none.
-    #[error("{} holds no {MANIFEST}: name a dataset, or a folder that `isvd-dist convert` has made", folder.display())]
+    #[error("{} holds no {MANIFEST}: name a dataset or a store, or {CONVERT}", folder.display())]
     None {
         /// The folder.
         folder: PathBuf,
     },
     /// A file is missing or cannot be read.
-    #[error("cannot read {}: {REMEDY}", path.display())]
+    #[error("cannot read {}: {CONVERT}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -24,7 +25,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// Another program wrote it.
-    #[error("{}: format {found}, and this program reads format {VERSION}: use the program that wrote it, or {REMEDY}", path.display())]
+    #[error("{}: format {found}, and this program reads format {VERSION}: use the program that wrote it, or {CONVERT}", path.display())]
     Version {
         /// The manifest.
         path: PathBuf,
@@ -32,7 +33,7 @@ pub enum StoreError {
         found: u32,
     },
     /// A file is longer or shorter than it was.
-    #[error("{} has {found} bytes, and had {expected} when it was written: {REMEDY}", path.display())]
+    #[error("{} has {found} bytes, and had {expected} when it was written: {CONVERT}", path.display())]
     Length {
         /// The file.
         path: PathBuf,
@@ -42,7 +43,7 @@ pub enum StoreError {
         expected: u64,
     },
     /// Bytes are not what they were.
-    #[error("{}{part} was damaged, its checksum is another: {REMEDY}", path.display())]
+    #[error("{}{part} was damaged, its checksum is another: {CONVERT}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -50,7 +51,7 @@ pub enum StoreError {
         part: String,
     },
     /// Bytes are what they were, but make no sense.
-    #[error("{}{part}: {what}: {REMEDY}", path.display())]
+    #[error("{}{part}: {what}: {CONVERT}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
@@ -75,15 +76,12 @@ pub enum StoreError {
     BigEndian,
 }
 
-/// The way out.
-const REMEDY: &str = "make the store again with `isvd-dist convert`";
-
 /// Why a store cannot be written. Whatever was there before is untouched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The target is something else.
-    #[error("{} is there and is no store: choose another place with --out", path.display())]
+    #[error("{} is there and is no store: choose another path for the store", path.display())]
     Occupied {
         /// The target.
         path: PathBuf,

@@ -4,20 +4,21 @@ use std::path::PathBuf;
 
 use super::line::Problem;
 use crate::dataset::format::FormatError;
+use crate::dataset::remedy::START_OVER;
 
 /// Why a stream cannot be read on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// A line is wrong.
-    #[error("{}: with --tolerate such lines are counted and left out", .0.error)]
+    #[error("{}; a tolerant stream counts such lines and leaves them out", .0.error)]
     Refused(Refusal),
     /// A file cannot be read.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// A file that is watched has become shorter.
     #[error(
-        "{} has {found} bytes, and {read} were read already: it was cut off while it was watched; restore it, or start over without --resume",
+        "{} has {found} bytes, and {read} were read already: it was cut off while it was watched; restore it, or {START_OVER}",
         path.display()
     )]
     Cut {
@@ -38,17 +39,17 @@ pub enum StreamError {
         path: PathBuf,
     },
     /// What is packed cannot grow.
-    #[error("{} is compressed and cannot be watched: leave --watch out, or let a plain file grow", path.display())]
+    #[error("{} is compressed and cannot be watched: read it once, or let a plain file grow", path.display())]
     PackedAndWatched {
         /// The file.
         path: PathBuf,
     },
     /// Standard input is open until it ends.
-    #[error("standard input is followed until it ends: leave --watch out")]
+    #[error("standard input is followed until it ends and cannot be watched")]
     InputWatched,
     /// What was read before is not there any more.
     #[error(
-        "{}: the first {bytes} bytes are not those that were applied before: give the stream that the run began with, or start over without --resume",
+        "{}: the first {bytes} bytes are not those that were applied before: give the stream that the run began with, or {START_OVER}",
         path.display()
     )]
     OtherText {
@@ -59,7 +60,7 @@ pub enum StreamError {
     },
     /// A line was taken as whole and was not.
     #[error(
-        "{}, line {line}: the line goes on, and was taken without its end before: repair the graph by an update of its own, or start over without --resume",
+        "{}, line {line}: the line goes on, and was taken without its end before: repair the graph by an update of its own, or {START_OVER}",
         path.display()
     )]
     TakenEarly {
@@ -70,7 +71,7 @@ pub enum StreamError {
     },
     /// A batch that was applied has another content now.
     #[error(
-        "{} is not as it was when it was applied: restore it, give what is new another name, or start over without --resume",
+        "{} is not as it was when it was applied: restore it, give what is new another name, or {START_OVER}",
         path.display()
     )]
     OtherBatch {
@@ -78,7 +79,7 @@ pub enum StreamError {
         path: PathBuf,
     },
     /// The run began with another kind of stream.
-    #[error("{}: the run began with {was}: give that, or start over without --resume", path.display())]
+    #[error("{}: the run began with {was}: give that, or {START_OVER}", path.display())]
     OtherKind {
         /// The stream.
         path: PathBuf,

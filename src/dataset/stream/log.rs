@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::line::{Action, Update};
 use super::{Position, Time};
+use crate::dataset::remedy::START_OVER;
 
 /// The form of logs that is written and understood.
 const FORMAT: u32 = 1;
@@ -78,7 +79,7 @@ pub enum LogError {
     },
     /// A record in the middle is not what was written.
     #[error(
-        "{}, line {line}: the log of batches is damaged there, before other records: restore the file, or start over without --resume",
+        "{}, line {line}: the log of batches is damaged there, before other records: restore the file, or {START_OVER}",
         path.display()
     )]
     Damaged {
@@ -89,7 +90,7 @@ pub enum LogError {
     },
     /// It was written by another version.
     #[error(
-        "{} has version {found}, and this program understands {FORMAT}: start over without --resume",
+        "{} has version {found}, and this program understands {FORMAT}: {START_OVER}",
         path.display()
     )]
     Version {

@@ -53,12 +53,12 @@ fn missing_and_truncated_files_are_detected() {
             if other.len() != whole.len() {
                 fs::write(&path, other).unwrap();
                 let error = Store::open(&store).expect_err(&name).to_string();
-                assert!(error.contains(&name) && error.contains("isvd-dist convert"), "{error}");
+                assert!(error.contains(&name) && error.contains("convert the dataset"), "{error}");
             }
         }
         fs::remove_file(&path).unwrap();
         let error = Store::open(&store).expect_err(&name).to_string();
-        assert!(error.contains(&name) && error.contains("isvd-dist convert"), "{error}");
+        assert!(error.contains(&name) && error.contains("convert the dataset"), "{error}");
         fs::write(&path, whole).unwrap();
     }
     use_all(&store).unwrap();

@@ -205,7 +205,7 @@ fn too_large(name: &str, bytes: impl AsRef<[u8]>, limit: u64, read: impl FnOnce(
     let error = budget.within(|| read(&written.path)).expect_err(name);
     let FormatError::Memory { needed, limit: stated, .. } = error else { panic!("{name}: {error}") };
     assert!(stated == limit && needed > limit, "{name}: {error}");
-    assert_words(&error, &written.path, &["of memory", "--memory"]);
+    assert_words(&error, &written.path, &["of memory", "allow more memory"]);
 }
 
 /// Each of these takes megabytes, and far more than the file has.
