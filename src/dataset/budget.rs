@@ -5,6 +5,7 @@
 //! it. Buffers of a fixed size are not counted.
 
 use std::cell::RefCell;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -108,25 +109,66 @@ impl Budget {
         taken.budget.get_or_insert_with(|| self.clone());
         Ok(())
     }
+}
 
-    /// Makes room for one more entry in a list, which grows by half of its length.
+/// A list that takes its memory from the budget of the thread before it grows, by half of its length each time.
+#[derive(Debug)]
+pub(crate) struct BudgetedVec<T> {
+    items: Vec<T>,
+    taken: Taken,
+}
+
+impl<T> BudgetedVec<T> {
     #[inline]
-    pub(crate) fn room_for_one<T>(&self, taken: &mut Taken, list: &mut Vec<T>) -> Result<(), OverBudget> {
-        if list.len() < list.capacity() { Ok(()) } else { self.grow(taken, list, 1) }
+    pub fn push(&mut self, item: T) -> Result<(), OverBudget> {
+        if self.items.len() == self.items.capacity() {
+            self.grow(1)?;
+        }
+        self.items.push(item);
+        Ok(())
     }
 
-    /// Makes room for more entries in a list.
-    pub(crate) fn room<T>(&self, taken: &mut Taken, list: &mut Vec<T>, more: usize) -> Result<(), OverBudget> {
-        if list.capacity() - list.len() >= more { Ok(()) } else { self.grow(taken, list, more) }
+    /// The list, with capacity for `more` items.
+    pub fn reserve(&mut self, more: usize) -> Result<&mut Vec<T>, OverBudget> {
+        if self.items.capacity() - self.items.len() < more {
+            self.grow(more)?;
+        }
+        Ok(&mut self.items)
     }
 
     #[cold]
-    fn grow<T>(&self, taken: &mut Taken, list: &mut Vec<T>, more: usize) -> Result<(), OverBudget> {
+    fn grow(&mut self, more: usize) -> Result<(), OverBudget> {
         const SMALLEST: usize = 16;
-        let length = list.len().saturating_add(more.max(list.len() / 2).max(SMALLEST));
-        self.resize(taken, bytes_of::<T>(length))?;
-        list.reserve_exact(length - list.len());
+        let length = self.items.len().saturating_add(more.max(self.items.len() / 2).max(SMALLEST));
+        let budget = self.taken.budget.clone().unwrap_or_else(Budget::current);
+        budget.resize(&mut self.taken, bytes_of::<T>(length))?;
+        self.items.reserve_exact(length - self.items.len());
         Ok(())
+    }
+
+    /// The list and its memory.
+    pub fn into_parts(self) -> (Vec<T>, Taken) {
+        (self.items, self.taken)
+    }
+
+    /// The list for what a reader returns; its memory stays taken.
+    pub fn into_kept(self) -> Vec<T> {
+        self.taken.keep();
+        self.items
+    }
+}
+
+impl<T> Default for BudgetedVec<T> {
+    fn default() -> Self {
+        Self { items: vec![], taken: Taken::default() }
+    }
+}
+
+impl<T> Deref for BudgetedVec<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.items
     }
 }
 
@@ -199,16 +241,17 @@ mod tests {
     }
 
     #[test]
-    fn a_list_takes_what_it_has_room_for() {
-        let (budget, mut taken, mut list) = (Budget::new(400), Taken::default(), Vec::<u32>::new());
-        let mut pushed = 0;
-        while budget.room_for_one(&mut taken, &mut list).is_ok() {
-            list.push(pushed);
-            pushed += 1;
-            assert_eq!(taken.bytes, 4 * list.capacity() as u64);
-        }
-        assert!((50..=100).contains(&pushed), "{pushed}");
-        assert!(budget.room(&mut taken, &mut list, 1000).is_err() && budget.room(&mut taken, &mut list, 0).is_ok());
+    fn a_list_takes_the_memory_of_its_capacity() {
+        Budget::new(400).within(|| {
+            let mut list = BudgetedVec::<u32>::default();
+            let mut pushed = 0;
+            while list.push(pushed).is_ok() {
+                pushed += 1;
+                assert_eq!(list.taken.bytes, 4 * list.items.capacity() as u64);
+            }
+            assert!((50..=100).contains(&pushed), "{pushed}");
+            assert!(list.reserve(1000).is_err() && list.reserve(0).is_ok());
+        });
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::input::Input;
 use super::rows::{self, Piece};
 use super::{EdgeOptions, FormatError, Remark, Weights, matrix_market, npy, npz, text};
-use crate::dataset::budget::Taken;
+use crate::dataset::budget::{BudgetedVec, OverBudget};
 use crate::dataset::{EdgeList, Ids};
 
 /// How a file keeps its edges.
@@ -99,22 +99,36 @@ pub struct ReadPairs {
     pub skipped: u64,
 }
 
-impl ReadPairs {
-    /// Takes a pair if both of its nodes are known; else says which is not, unless it may be left out.
-    pub(super) fn push<I>(
-        &mut self,
-        unknown: UnknownIds,
-        pair: [I; 2],
-        row: impl Fn(&I) -> Option<usize>,
-    ) -> Result<(), I> {
-        let [from, to] = pair;
-        match (row(&from), row(&to), unknown) {
-            (Some(from), Some(to), _) => self.pairs.push((from as u32, to as u32)),
+/// Pairs of rows while they are read.
+#[derive(Default)]
+pub(super) struct PairCollector {
+    pairs: BudgetedVec<(u32, u32)>,
+    skipped: u64,
+    unknown: UnknownIds,
+}
+
+impl PairCollector {
+    pub fn new(unknown: UnknownIds) -> Self {
+        Self { unknown, ..Self::default() }
+    }
+
+    /// Adds a pair if both of its nodes are known. Returns the id that is unknown, unless unknown ids may be skipped.
+    pub fn push<I>(&mut self, [from, to]: [I; 2], row: impl Fn(&I) -> Option<usize>) -> Result<Option<I>, OverBudget> {
+        match (row(&from), row(&to), self.unknown) {
+            (Some(from), Some(to), _) => self.pairs.push((from as u32, to as u32))?,
             (.., UnknownIds::Skip) => self.skipped += 1,
-            (None, ..) => return Err(from),
-            (_, None, _) => return Err(to),
+            (None, ..) => return Ok(Some(from)),
+            (_, None, _) => return Ok(Some(to)),
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// All pairs; a file without any is an error.
+    pub fn finish(self, path: &Path) -> Result<ReadPairs, FormatError> {
+        match self.pairs.len() as u64 + self.skipped {
+            0 => Err(FormatError::Empty { path: path.to_owned(), expected: "pairs of ids" }),
+            _ => Ok(ReadPairs { pairs: self.pairs.into_kept(), skipped: self.skipped }),
+        }
     }
 }
 
@@ -125,34 +139,28 @@ pub fn read_pairs(
     options: &EdgeOptions,
     unknown: UnknownIds,
 ) -> Result<ReadPairs, FormatError> {
-    let mut read = ReadPairs::default();
     let input = Input::open(path)?;
-    let budget = input.budget().clone();
-    let room = |count| budget.take_for::<(u32, u32)>(count).map(Taken::keep).map_err(|over| over.reading(path));
+    let mut read = PairCollector::new(unknown);
+    let over = |over: OverBudget| over.reading(path);
     match input.format() {
         Format::Text => return text::read_pairs(input, ids, options, unknown),
         Format::NumpyPairs => {
             let (pairs, _taken) = npy::read_pairs(input)?;
-            room(pairs.len())?;
             for (entry, (from, to)) in pairs.iter().enumerate() {
-                let pushed = read.push(unknown, [from, to], |&id| ids.row_of_number(id));
-                pushed.map_err(|id| rows::unknown(path, entry, id))?;
+                let refused = read.push([from, to], |&id| ids.row_of_number(id)).map_err(over)?;
+                refused.map_or(Ok(()), |id| Err(rows::unknown(path, entry, id)))?;
             }
         }
         Format::ScipySparse | Format::MatrixMarket => {
             // Entries are pairs as they are stored, whatever their values.
             let options = EdgeOptions { directed: Some(true), signed: true, weights: Weights::Ignore, ..*options };
             let matrix = edges_of(input, &options)?;
-            room(matrix.edges.edges.len())?;
             for (entry, &(from, to)) in matrix.edges.edges.iter().enumerate() {
                 let [from, to] = [from, to].map(|row| matrix.ids.get(row as usize).unwrap_or_default());
-                let pushed = read.push(unknown, [from, to], |id| ids.row(id));
-                pushed.map_err(|id| rows::unknown(path, entry, id))?;
+                let refused = read.push([from, to], |id| ids.row(id)).map_err(over)?;
+                refused.map_or(Ok(()), |id| Err(rows::unknown(path, entry, id)))?;
             }
         }
     }
-    match read.pairs.len() as u64 + read.skipped {
-        0 => Err(FormatError::Empty { path: path.to_owned(), expected: "pairs of ids" }),
-        _ => Ok(read),
-    }
+    read.finish(path)
 }

@@ -1,8 +1,8 @@
 //! What can be wrong with a file.
 
 use std::borrow::Cow;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use thiserror::Error;
 
@@ -73,39 +73,13 @@ pub enum FormatError {
         /// Bytes that may be used.
         limit: u64,
     },
-    /// A line of text is wrong.
-    #[error("{}, line {line}: found {found}, expected {expected}: {remedy}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Its line, from 1.
-        line: u64,
-        /// What is there.
-        found: String,
-        /// What should be.
-        expected: Cow<'static, str>,
-        /// The way out.
-        remedy: Cow<'static, str>,
-    },
-    /// A place in a binary file is wrong.
-    #[error("{}, byte {offset}: found {found}, expected {expected}: {remedy}", path.display())]
-    Byte {
+    /// A file, or a place in it, holds something else than is expected there.
+    #[error("{}{place}: found {found}, expected {expected}: {remedy}", path.display())]
+    Invalid {
         /// The file; for a file in an archive, the archive and the name in it.
         path: PathBuf,
-        /// The place, from 0.
-        offset: u64,
-        /// What is there.
-        found: String,
-        /// What should be.
-        expected: Cow<'static, str>,
-        /// The way out.
-        remedy: Cow<'static, str>,
-    },
-    /// What a file holds does not fit what is known otherwise.
-    #[error("{}: found {found}, expected {expected}: {remedy}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
+        /// Where in the file.
+        place: Position,
         /// What is there.
         found: String,
         /// What should be.
@@ -138,18 +112,50 @@ pub enum FormatError {
     },
 }
 
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// Nowhere in particular: the content as a whole.
+    File,
+    /// A line of a text, from 1.
+    Line(u64),
+    /// A byte, from 0.
+    Byte(u64),
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => Ok(()),
+            Self::Line(line) => write!(f, ", line {line}"),
+            Self::Byte(byte) => write!(f, ", byte {byte}"),
+        }
+    }
+}
+
 impl FormatError {
-    /// Something about the whole content of a file.
+    /// The whole content of a file is wrong.
     pub(crate) fn content(
         path: &Path,
         found: impl Into<String>,
         expected: impl Into<Cow<'static, str>>,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::Content { path: path.to_owned(), found: found.into(), expected: expected.into(), remedy: remedy.into() }
+        Self::invalid(path, Position::File, found, expected, remedy)
     }
 
-    /// Something about a place in a binary file.
+    /// A line of a text is wrong; lines count from 1.
+    pub(crate) fn line(
+        path: &Path,
+        line: u64,
+        found: impl Into<String>,
+        expected: impl Into<Cow<'static, str>>,
+        remedy: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::invalid(path, Position::Line(line), found, expected, remedy)
+    }
+
+    /// A byte of a binary file is wrong.
     pub(crate) fn byte(
         path: &Path,
         offset: u64,
@@ -157,8 +163,18 @@ impl FormatError {
         expected: impl Into<Cow<'static, str>>,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
+        Self::invalid(path, Position::Byte(offset), found, expected, remedy)
+    }
+
+    fn invalid(
+        path: &Path,
+        place: Position,
+        found: impl Into<String>,
+        expected: impl Into<Cow<'static, str>>,
+        remedy: impl Into<Cow<'static, str>>,
+    ) -> Self {
         let (path, found) = (path.to_owned(), found.into());
-        Self::Byte { path, offset, found, expected: expected.into(), remedy: remedy.into() }
+        Self::Invalid { path, place, found, expected: expected.into(), remedy: remedy.into() }
     }
 
     /// What the system said of a path; a folder is told apart.
@@ -178,21 +194,29 @@ impl OverBudget {
     }
 }
 
-/// What is wrong with a line, before it is known which line of which file it is.
+/// What is wrong with a line of a block, before it is known where in which file the block is.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// Its number in the block, from 0.
-    pub line: u64,
-    pub found: String,
-    pub expected: Cow<'static, str>,
-    pub remedy: Cow<'static, str>,
-    /// Nothing is wrong with the line, but there is no memory for it.
-    pub over: Option<OverBudget>,
+    /// The number of the line in the block, from 0.
+    line: u64,
+    kind: FaultKind,
+}
+
+#[derive(Debug)]
+enum FaultKind {
+    Invalid {
+        found: String,
+        expected: Cow<'static, str>,
+        remedy: Cow<'static, str>,
+    },
+    UnknownId(String),
+    /// There is no memory for the line.
+    OverBudget(OverBudget),
 }
 
 impl From<OverBudget> for Fault {
     fn from(over: OverBudget) -> Self {
-        Self { over: Some(over), ..Self::new("", "", "") }
+        Self { line: 0, kind: FaultKind::OverBudget(over) }
     }
 }
 
@@ -202,21 +226,30 @@ impl Fault {
         expected: impl Into<Cow<'static, str>>,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { line: 0, found: found.into(), expected: expected.into(), remedy: remedy.into(), over: None }
+        let kind = FaultKind::Invalid { found: found.into(), expected: expected.into(), remedy: remedy.into() };
+        Self { line: 0, kind }
     }
 
-    /// The same at a line of a block.
+    /// The line names a node that the graph does not have.
+    pub fn unknown_id(id: &[u8]) -> Self {
+        Self { line: 0, kind: FaultKind::UnknownId(String::from_utf8_lossy(id).into_owned()) }
+    }
+
+    /// The fault at another line of its block.
     pub fn at(self, line: u64) -> Self {
         Self { line, ..self }
     }
 
-    /// The error, `before` lines after the start of the file.
+    /// The error of a file whose block starts after `before` lines.
     pub fn in_file(self, path: &Path, before: u64) -> FormatError {
-        let Self { line, found, expected, remedy, over } = self;
-        if let Some(over) = over {
-            return over.reading(path);
+        let line = before + self.line + 1;
+        match self.kind {
+            FaultKind::Invalid { found, expected, remedy } => FormatError::line(path, line, found, expected, remedy),
+            FaultKind::UnknownId(id) => {
+                FormatError::UnknownId { path: path.to_owned(), place: format!("line {line}"), id }
+            }
+            FaultKind::OverBudget(over) => over.reading(path),
         }
-        FormatError::Line { path: path.to_owned(), line: before + line + 1, found, expected, remedy }
     }
 }
 

@@ -3,9 +3,9 @@
 use super::error::{Fault, FormatError, NOT_NEGATIVE, SIGNED, excerpt};
 use super::input::Input;
 use super::symmetry::{edges_of, weights_of};
-use super::text::{Block, Blocks, lines, parse_number, trim};
+use super::text::{Blocks, each_line, parse_number};
 use super::{EdgeOptions, Format, ReadEdges};
-use crate::dataset::budget::{Budget, OverBudget, Taken};
+use crate::dataset::budget::{BudgetedVec, OverBudget};
 use crate::dataset::{EdgeList, Ids};
 
 pub(crate) const MAGIC: &[u8] = b"%%MatrixMarket";
@@ -28,42 +28,24 @@ struct Reader {
     symmetry: Symmetry,
     /// Rows, and how many entries there must be.
     size: Option<(usize, u64)>,
-    places: Vec<(u32, u32)>,
-    values: Vec<f32>,
+    places: BudgetedVec<(u32, u32)>,
+    values: BudgetedVec<f32>,
     seen: u64,
-    budget: Budget,
-    /// Memory of the places and of the values.
-    taken: [Taken; 2],
 }
 
 /// Reads an adjacency matrix. Entries of a symmetric one are undirected edges.
 pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdges, FormatError> {
-    let (path, budget) = (&input.path().to_owned(), input.budget().clone());
-    let mut blocks = Blocks::of(input);
+    let path = &input.path().to_owned();
     let mut reader: Option<Reader> = None;
-    let mut buffer = Block::default();
-    let mut before = 0u64;
-    while blocks.next(&mut buffer)?.is_some() {
-        let mut count = 0;
-        for line in lines(&buffer) {
-            let result = match &mut reader {
-                Some(reader) => reader.add(trim(line)),
-                None => Reader::new(trim(line), options.signed, &budget).map(|new| reader = Some(new)),
-            };
-            result.map_err(|fault| fault.at(count).in_file(path, before))?;
-            count += 1;
-        }
-        before += count;
-    }
-    let Some(Reader { symmetry, size, places, values, seen, taken, .. }) = reader else {
+    let lines = each_line(Blocks::of(input), |_, line| match &mut reader {
+        Some(reader) => reader.add(line),
+        None => Reader::new(line, options.signed).map(|new| reader = Some(new)),
+    })?;
+    let Some(Reader { symmetry, size, places, values, seen, .. }) = reader else {
         return Err(FormatError::Empty { path: path.to_owned(), expected: "a Matrix Market file" });
     };
-    let end = |found: String, expected: String| FormatError::Line {
-        path: path.to_owned(),
-        line: before + 1,
-        found,
-        expected: expected.into(),
-        remedy: "the file is cut off: fetch or write it again".into(),
+    let end = |found: String, expected: String| {
+        FormatError::line(path, lines + 1, found, expected, "the file is cut off: fetch or write it again")
     };
     let Some((nodes, entries)) = size else {
         return Err(end("the end of the file".into(), "a line with rows, columns and entries".into()));
@@ -71,8 +53,7 @@ pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdge
     if seen < entries {
         return Err(end(format!("the end after {seen} entries"), format!("{entries} as the size line says")));
     }
-    taken.into_iter().for_each(Taken::keep);
-    let values = weights_of(path, values, options)?;
+    let (places, values) = (places.into_kept(), weights_of(path, values.into_kept(), options)?);
     let mut remarks = vec![];
     let edges = match symmetry {
         Symmetry::General | Symmetry::Skew => {
@@ -87,7 +68,7 @@ pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdge
 }
 
 impl Reader {
-    fn new(line: &[u8], signed: bool, budget: &Budget) -> Result<Self, Fault> {
+    fn new(line: &[u8], signed: bool) -> Result<Self, Fault> {
         // A line can have any length and any number of words.
         let text = String::from_utf8_lossy(&line[..line.len().min(MOST_BANNER_BYTES)]).to_ascii_lowercase();
         let words: Vec<&str> = text.split_ascii_whitespace().take(6).collect();
@@ -114,8 +95,8 @@ impl Reader {
         if symmetry == Symmetry::Skew && !signed {
             return Err(Fault::new(excerpt(line), NOT_NEGATIVE, SIGNED));
         }
-        let (budget, taken) = (budget.clone(), Default::default());
-        Ok(Self { pattern, signed, symmetry, size: None, places: vec![], values: vec![], seen: 0, budget, taken })
+        let (places, values) = Default::default();
+        Ok(Self { pattern, signed, symmetry, size: None, places, values, seen: 0 })
     }
 
     fn add(&mut self, line: &[u8]) -> Result<(), Fault> {
@@ -162,12 +143,9 @@ impl Reader {
     }
 
     fn push(&mut self, row: u32, col: u32, value: f32) -> Result<(), OverBudget> {
-        let [of_places, of_values] = &mut self.taken;
-        self.budget.room_for_one(of_places, &mut self.places)?;
-        self.places.push((row, col));
+        self.places.push((row, col))?;
         if !self.pattern || self.symmetry == Symmetry::Skew {
-            self.budget.room_for_one(of_values, &mut self.values)?;
-            self.values.push(value);
+            self.values.push(value)?;
         }
         Ok(())
     }

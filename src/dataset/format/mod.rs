@@ -36,9 +36,10 @@ mod zipped;
 
 pub use array::{Array, ElementKind, ElementType};
 pub use asymproj::read_asymproj;
+use detect::PairCollector;
 pub use detect::{Format, ReadEdges, ReadPairs, UnknownIds, read_edges, read_pairs};
-pub use error::FormatError;
 pub(in crate::dataset) use error::{Fault, excerpt};
+pub use error::{FormatError, Position};
 #[cfg(feature = "cli")]
 pub(crate) use input::read_short;
 #[cfg(feature = "experiment")]

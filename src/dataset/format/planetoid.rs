@@ -6,7 +6,7 @@ use super::array::Array;
 use super::pickle::{Pickle, Value, read_pickle};
 use super::text;
 use super::{FormatError, sparse};
-use crate::dataset::budget::{Budget, Taken};
+use crate::dataset::budget::{Budget, BudgetedVec};
 use crate::dataset::{Dataset, EdgeList, Ids, NodeSplit, SparseFeatures, UNLABELLED};
 
 /// Nodes after those to learn from that are for choosing settings, as everybody who uses these files has it.
@@ -132,13 +132,10 @@ impl Files<'_> {
         sorted.sort_unstable();
         let repeated = sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
         match (outside, repeated) {
-            (Some(line), _) => Err(FormatError::Line {
-                path,
-                line: line as u64 + 1,
-                found: format!("the id {}", ids[line]),
-                expected: format!("an id from {known}, the rows of allx, and below {last}").into(),
-                remedy: REMEDY.into(),
-            }),
+            (Some(line), _) => {
+                let expected = format!("an id from {known}, the rows of allx, and below {last}");
+                Err(FormatError::line(&path, line as u64 + 1, format!("the id {}", ids[line]), expected, REMEDY))
+            }
             (None, Some(id)) => Err(FormatError::content(&path, format!("the id {id} twice"), "every id once", REMEDY)),
             (None, None) => Ok(ids.into_iter().map(|id| id as u32).collect()),
         }
@@ -156,21 +153,19 @@ impl Files<'_> {
                 FormatError::content(&self.path("graph"), found, format!("an id from 0 and below {nodes}"), REMEDY)
             })
         };
-        let budget = Budget::current();
-        let (mut edges, mut taken) = (vec![], Taken::default());
+        let mut edges = BudgetedVec::default();
         for (node, neighbours) in entries {
             let node = row(node)?;
             let neighbours = neighbours.items().ok_or_else(|| self.wrong("graph", neighbours, "a list"))?;
-            let room = budget.room(&mut taken, &mut edges, neighbours.len());
-            room.map_err(|over| over.reading(&self.path("graph")))?;
+            let edges = edges.reserve(neighbours.len()).map_err(|over| over.reading(&self.path("graph")))?;
             for neighbour in neighbours {
                 let neighbour = row(neighbour)?;
                 edges.push((node.min(neighbour), node.max(neighbour)));
             }
         }
+        let mut edges = edges.into_kept();
         edges.sort_unstable();
         edges.dedup();
-        taken.keep();
         Ok(edges)
     }
 }

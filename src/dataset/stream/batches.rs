@@ -293,9 +293,7 @@ impl Refusal {
     pub fn of_id(path: &std::path::Path, line: u64, id: &str, expected: &'static str) -> Self {
         let found = format!("the id {}", excerpt(id.as_bytes()));
         let remedy = "repair the line, or read the ids of the graph as names (ids = \"names\")";
-        let error =
-            FormatError::Line { path: path.to_owned(), line, found, expected: expected.into(), remedy: remedy.into() };
-        Self { problem: Problem::Id, error }
+        Self { problem: Problem::Id, error: FormatError::line(path, line, found, expected, remedy) }
     }
 
     /// An update whose weight is a time by its size, as are all weights of its batch; `None` if it
@@ -305,8 +303,7 @@ impl Refusal {
         let found = format!("the weight {weight} of the edge {} {}, a time by its size", update.from, update.to);
         let remedy = "leave the column out, ignore weights (weights = \"ignore\"), or say that it is the weight \
                       (weights = \"third\")";
-        let (path, line) = (path.to_owned(), update.line);
-        let error = FormatError::Line { path, line, found, expected: "a weight".into(), remedy: remedy.into() };
+        let error = FormatError::line(path, update.line, found, "a weight", remedy);
         Some(Self { problem: Problem::Weight, error })
     }
 }

@@ -11,7 +11,7 @@ use super::error::StreamError;
 use super::gathered::Gathered;
 use super::text::{CHUNK, Got, Text};
 use super::{Notice, Position};
-use crate::dataset::budget::{Budget, Taken};
+use crate::dataset::budget::{BudgetedVec, Taken};
 use crate::dataset::format::{FormatError, check_encoding, lines};
 
 /// Bytes of the largest file that is one batch.
@@ -141,11 +141,10 @@ impl Folder {
             }
             Err(error) => return Err(error),
         };
-        let (budget, mut taken, mut content) = (Budget::current(), Taken::default(), Vec::new());
+        let mut content = BudgetedVec::default();
         loop {
-            budget.room(&mut taken, &mut content, CHUNK).map_err(|over| over.reading(path))?;
-            if text.read(&mut content)? != Got::Some {
-                return Ok(Some((content, taken)));
+            if text.read(content.reserve(CHUNK).map_err(|over| over.reading(path))?)? != Got::Some {
+                return Ok(Some(content.into_parts()));
             }
             if content.len() > LARGEST {
                 let (found, remedy) = (format!("more than {LARGEST} bytes"), "cut it into several files");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::error::{Refusal, StreamError};
 use super::line::Update;
-use crate::dataset::budget::{Budget, OverBudget, Taken};
+use crate::dataset::budget::{Budget, BudgetedVec, OverBudget, Taken};
 
 /// Bytes of the messages of a refused line, about.
 const MESSAGE: usize = 256;
@@ -12,18 +12,19 @@ const MESSAGE: usize = 256;
 /// Updates and refused lines, which take their memory from the budget of the thread as they come.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    pub updates: Vec<Update>,
+    pub updates: BudgetedVec<Update>,
     pub refused: Vec<Refusal>,
-    memory: Memory,
-    /// Refused lines that are counted.
+    /// Memory of ids and messages.
+    texts: Taken,
+    /// Refused lines whose memory is taken.
     counted: usize,
 }
 
-/// What a batch takes, until it is dropped.
-#[derive(Debug, Default)]
+/// The memory of a batch: that of its list, and that of its ids and messages.
+#[derive(Debug)]
 pub(crate) struct Memory {
-    list: Taken,
-    texts: Taken,
+    _list: Taken,
+    _texts: Taken,
 }
 
 impl Gathered {
@@ -37,20 +38,17 @@ impl Gathered {
         self.counted = self.refused.len();
         let texts = update.as_ref().map_or(0, Update::text_bytes) + refused as u64;
         if texts > 0 {
-            let held = self.memory.texts.bytes();
-            budget.resize(&mut self.memory.texts, held + texts)?;
+            let held = self.texts.bytes();
+            budget.resize(&mut self.texts, held + texts)?;
         }
-        if let Some(update) = update {
-            budget.room_for_one(&mut self.memory.list, &mut self.updates)?;
-            self.updates.push(update);
-        }
-        Ok(())
+        update.map_or(Ok(()), |update| self.updates.push(update))
     }
 
-    /// Everything so far; what comes after begins anew.
+    /// Everything so far; the next batch starts empty.
     pub fn take(&mut self) -> (Vec<Update>, Vec<Refusal>, Memory) {
-        let Self { updates, refused, memory, .. } = std::mem::take(self);
-        (updates, refused, memory)
+        let Self { updates, refused, texts, .. } = std::mem::take(self);
+        let (updates, list) = updates.into_parts();
+        (updates, refused, Memory { _list: list, _texts: texts })
     }
 }
 

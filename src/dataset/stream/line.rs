@@ -154,13 +154,10 @@ pub(super) fn parse(line: &[u8], number: u64, may_be_header: bool) -> Result<Opt
         Some(field) => {
             // Zero has one form, so that weights can be compared by their bits.
             let read = weight(field.as_bytes(), line).map(|weight| if weight == 0.0 { 0.0 } else { weight });
-            let remedy = "repair the line";
-            let read = read.map_err(|fault| Refused {
-                problem: Problem::Weight,
-                fault: Fault { remedy: remedy.into(), ..fault },
-            })?;
+            let expected = |expected| refused(Problem::Weight, found("weight", field), expected, "repair the line");
+            let read = read.map_err(|_| expected("a finite number"))?;
             if read < 0.0 {
-                return Err(refused(Problem::Weight, found("weight", field), "a weight of 0 or more", remedy));
+                return Err(expected("a weight of 0 or more"));
             }
             Some(read)
         }

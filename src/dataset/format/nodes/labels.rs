@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::list;
 use crate::dataset::UNLABELLED;
-use crate::dataset::budget::{Budget, OverBudget, Taken, bytes_of};
+use crate::dataset::budget::{Budget, BudgetedVec, OverBudget, Taken, bytes_of};
 use crate::dataset::format::input::Input;
 use crate::dataset::format::{Fault, Format, FormatError, excerpt, npy, text};
 
@@ -54,10 +54,10 @@ const PIECE: u64 = 32;
 
 fn by_line(input: Input) -> Result<Labels, FormatError> {
     let (path, budget) = (&input.path().to_owned(), input.budget().clone());
-    let mut lines: Vec<Option<String>> = vec![];
-    let [mut of_list, mut of_names] = [(); 2].map(|()| Taken::default());
+    let mut lines = BudgetedVec::<Option<String>>::default();
+    let mut of_names = Taken::default();
     let mut names = 0;
-    text::each_line(input, |line| {
+    text::each_line(text::Blocks::of(input), |_, line| {
         let label = text::utf8(line)?;
         if text::is_quoted(line) {
             let remedy = "write the file again without quotes";
@@ -70,13 +70,13 @@ fn by_line(input: Input) -> Result<Labels, FormatError> {
                 budget.resize(&mut of_names, names + names / 4)?;
             }
         }
-        budget.room_for_one(&mut of_list, &mut lines)?;
-        lines.push((!none).then(|| label.to_owned()));
+        lines.push((!none).then(|| label.to_owned()))?;
         Ok(())
     })?;
     if lines.is_empty() {
         return Err(FormatError::Empty { path: path.to_owned(), expected: "one label a line" });
     }
+    let (lines, _taken) = lines.into_parts();
     let over = |over: OverBudget| over.reading(path);
     // Some programs write whole numbers with a fraction of zero.
     let number = |label: &String| label.strip_suffix(".0").unwrap_or(label).parse::<i64>().ok();

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::list;
 use crate::dataset::Ids;
-use crate::dataset::budget::Taken;
+use crate::dataset::budget::BudgetedVec;
 use crate::dataset::format::array::ElementKind;
 use crate::dataset::format::error::{Fault, excerpt};
 use crate::dataset::format::input::Input;
@@ -26,22 +26,19 @@ pub fn read_nodes(path: &Path, ids: &Ids) -> Result<Vec<u32>, FormatError> {
 }
 
 fn by_line(input: Input, ids: &Ids) -> Result<Vec<u32>, FormatError> {
-    let (path, budget) = (&input.path().to_owned(), input.budget().clone());
-    let (mut rows, mut taken) = (vec![], Taken::default());
-    text::each_line(input, |line| {
+    let path = &input.path().to_owned();
+    let mut rows = BudgetedVec::default();
+    text::each_line(text::Blocks::of(input), |_, line| {
         let Some(line) = text::data(line) else { return Ok(()) };
         let row = ids.row(text::utf8(line)?);
         let unknown = || Fault::new(format!("the id {}", excerpt(line)), known(ids), REMEDY);
-        let row = row.ok_or_else(unknown)? as u32;
-        budget.room_for_one(&mut taken, &mut rows)?;
-        rows.push(row);
+        rows.push(row.ok_or_else(unknown)? as u32)?;
         Ok(())
     })?;
     if rows.is_empty() {
         return Err(FormatError::Empty { path: path.to_owned(), expected: "one node a line" });
     }
-    taken.keep();
-    Ok(rows)
+    Ok(rows.into_kept())
 }
 
 fn of_array(input: Input, ids: &Ids) -> Result<Vec<u32>, FormatError> {

@@ -77,12 +77,8 @@ fn read_text(path: &Path) -> Result<(usize, Pairs), FormatError> {
     let budget = Budget::current();
     let over = |over: OverBudget| over.reading(path);
     let (mut pairs, mut taken) = (Pairs::default(), Taken::default());
-    let wrong = |row: usize, found: String| FormatError::Line {
-        path: path.to_owned(),
-        line: row as u64 + 1,
-        found,
-        expected: "one node, or two".into(),
-        remedy: "fetch the dataset again".into(),
+    let wrong = |row: usize, found: String| {
+        FormatError::line(path, row as u64 + 1, found, "one node, or two", "fetch the dataset again")
     };
     if table.columns > 2 {
         return Err(wrong(0, format!("{} columns", table.columns)));

@@ -1,14 +1,15 @@
 //! Edge lists as text.
 
-use super::blocks::{Block, Blocks};
+use super::blocks::Blocks;
 use super::dialect::{Columns, Dialect, NO_TIME};
 use super::fields;
+use super::lines::each_line;
 use super::numbers::Numbers;
-use crate::dataset::budget::{OverBudget, Taken, bytes_of};
+use crate::dataset::budget::{BudgetedVec, OverBudget, Taken, bytes_of};
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
 use crate::dataset::format::input::Input;
 use crate::dataset::format::rows::{self, Piece};
-use crate::dataset::format::{EdgeOptions, Format, ReadEdges, ReadPairs, UnknownIds};
+use crate::dataset::format::{EdgeOptions, Format, PairCollector, ReadEdges, ReadPairs, UnknownIds};
 use crate::dataset::ids::Names;
 use crate::dataset::{EdgeList, Ids};
 
@@ -80,9 +81,8 @@ fn by_numbers(mut blocks: Blocks, dialect: &Dialect, options: &EdgeOptions) -> R
 fn by_names(blocks: Blocks, dialect: &Dialect) -> Result<Read, FormatError> {
     let budget = blocks.budget().clone();
     let mut names = Names::default();
-    let mut pairs = vec![];
-    let mut weights = dialect.weighted().then(Vec::new);
-    let [mut of_names, mut of_pairs, mut of_weights] = [(); 3].map(|()| Taken::default());
+    let (mut pairs, mut weights) = (BudgetedVec::default(), dialect.weighted().then(BudgetedVec::default));
+    let mut of_names = Taken::default();
     visit(blocks, dialect, |line, from, to, weight| {
         let mut row = |field: &[u8]| {
             let name = std::str::from_utf8(field).map_err(|_| {
@@ -93,17 +93,12 @@ fn by_names(blocks: Blocks, dialect: &Dialect) -> Result<Read, FormatError> {
             names.make_room(name, &budget, &mut of_names)?;
             names.intern(name).ok_or_else(full)
         };
-        let pair = (row(from)?, row(to)?);
-        budget.room_for_one(&mut of_pairs, &mut pairs)?;
-        pairs.push(pair);
-        if let Some(weights) = &mut weights {
-            budget.room_for_one(&mut of_weights, weights)?;
-            weights.extend(weight);
-        }
+        pairs.push((row(from)?, row(to)?))?;
+        weights.as_mut().zip(weight).map_or(Ok(()), |(weights, weight)| weights.push(weight))?;
         Ok(())
     })?;
-    [of_names, of_pairs, of_weights].into_iter().for_each(Taken::keep);
-    Ok((pairs, weights, names.into()))
+    of_names.keep();
+    Ok((pairs.into_kept(), weights.map(BudgetedVec::into_kept), names.into()))
 }
 
 /// Reads pairs of ids that a graph has.
@@ -113,59 +108,27 @@ pub(crate) fn read_pairs(
     options: &EdgeOptions,
     unknown: UnknownIds,
 ) -> Result<ReadPairs, FormatError> {
-    let (path, budget) = (&input.path().to_owned(), input.budget().clone());
+    let path = &input.path().to_owned();
     let mut blocks = Blocks::of(input);
     let options = EdgeOptions { signed: true, ..*options };
     let dialect = Dialect::find(blocks.first()?, &options);
-    let mut read = ReadPairs::default();
-    let (mut refused, mut taken) = (None, Taken::default());
-    let visited = visit(blocks, &dialect, |_, from, to, _| {
+    let mut read = PairCollector::new(unknown);
+    visit(blocks, &dialect, |_, from, to, _| {
         let row = |field: &&[u8]| std::str::from_utf8(field).ok().and_then(|id| ids.row(id));
-        budget.room_for_one(&mut taken, &mut read.pairs)?;
-        read.push(unknown, [from, to], row).map_err(|field| {
-            refused = Some(String::from_utf8_lossy(field).into_owned());
-            Fault::new("", "", "")
-        })
-    });
-    match (visited, refused) {
-        (Err(FormatError::Line { path, line, .. }), Some(id)) => {
-            Err(FormatError::UnknownId { path, place: format!("line {line}"), id })
-        }
-        (Err(error), _) => Err(error),
-        (Ok(()), _) if read == ReadPairs::default() => {
-            Err(FormatError::Empty { path: path.to_owned(), expected: EXPECTED })
-        }
-        (Ok(()), _) => {
-            taken.keep();
-            Ok(read)
-        }
-    }
+        read.push([from, to], row)?.map_or(Ok(()), |id| Err(Fault::unknown_id(id)))
+    })?;
+    read.finish(path)
 }
 
-/// Calls `f(line, from, to, weight)` for each line in order.
+/// Calls `f(line, from, to, weight)` for each edge in order.
 fn visit(
-    mut blocks: Blocks,
+    blocks: Blocks,
     dialect: &Dialect,
     mut f: impl FnMut(&[u8], &[u8], &[u8], Option<f32>) -> Result<(), Fault>,
 ) -> Result<(), FormatError> {
-    let path = blocks.path().to_owned();
-    let mut buffer = Block::default();
-    let mut before = 0;
-    while let Some(number) = blocks.next(&mut buffer)? {
-        let header = dialect.header.filter(|_| number == 0);
-        let mut block = || {
-            let mut lines = 0;
-            for line in fields::lines(&buffer) {
-                if let Some(line) = fields::data(line).filter(|_| header != Some(lines)) {
-                    let fields = dialect.split(line);
-                    fields.and_then(|(a, b, weight)| f(line, a, b, weight)).map_err(|fault| fault.at(lines))?;
-                }
-                lines += 1;
-            }
-            Ok(lines)
-        };
-        let lines: Result<u64, Fault> = block();
-        before += lines.map_err(|fault| fault.in_file(&path, before))?;
-    }
-    Ok(())
+    let edge = |number, line: &[u8]| match fields::data(line).filter(|_| dialect.header != Some(number)) {
+        Some(line) => dialect.split(line).and_then(|(from, to, weight)| f(line, from, to, weight)),
+        None => Ok(()),
+    };
+    each_line(blocks, edge).map(drop)
 }

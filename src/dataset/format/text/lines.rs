@@ -1,23 +1,25 @@
-//! A text line after line, for files of one thing a line.
+//! A text line after line.
 
 use super::blocks::{Block, Blocks};
 use super::fields;
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
-use crate::dataset::format::input::Input;
 
-/// Calls `f` with each line in order, without blanks around it; says how many lines there are.
-pub(crate) fn each_line(input: Input, mut f: impl FnMut(&[u8]) -> Result<(), Fault>) -> Result<u64, FormatError> {
-    let path = &input.path().to_owned();
-    let mut blocks = Blocks::of(input);
+/// Calls `f(number, line)` for each line in order, numbers from 0 and without blanks around the line. Returns the number of
+/// lines.
+pub(crate) fn each_line(
+    mut blocks: Blocks,
+    mut f: impl FnMut(u64, &[u8]) -> Result<(), Fault>,
+) -> Result<u64, FormatError> {
+    let path = blocks.path().to_owned();
     let mut buffer = Block::default();
-    let mut lines = 0;
+    let mut number = 0;
     while blocks.next(&mut buffer)?.is_some() {
         for line in fields::lines(&buffer) {
-            f(fields::trim(line)).map_err(|fault| fault.in_file(path, lines))?;
-            lines += 1;
+            f(number, fields::trim(line)).map_err(|fault| fault.in_file(&path, number))?;
+            number += 1;
         }
     }
-    Ok(lines)
+    Ok(number)
 }
 
 /// A line that must be text.

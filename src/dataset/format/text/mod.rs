@@ -8,7 +8,7 @@ mod lines;
 mod numbers;
 mod table;
 
-pub(super) use blocks::{Block, Blocks};
+pub(super) use blocks::Blocks;
 pub(in crate::dataset) use blocks::{GZIP, check_encoding};
 pub(super) use edges::{read_edges, read_pairs};
 pub(in crate::dataset) use fields::{data, lines, looks_like_a_time, next_field, other_format, times, trim, weight};
