@@ -8,6 +8,7 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::{FetchError, Limits};
+use crate::dataset::format::packed::unsafe_name;
 
 /// Below this size a file may be packed as tightly as it likes.
 const HARMLESS: u64 = 1 << 20;
@@ -130,27 +131,13 @@ fn inspect(zip: &mut ZipArchive<BufReader<File>>, limits: &Limits) -> Result<Vec
     for index in 0..zip.len() {
         let entry = zip.by_index_raw(index).map_err(|source| UnpackError::NotAnArchive { source })?;
         let name = entry.name().map_err(|source| UnpackError::NotAnArchive { source })?.into_owned();
-        let why = if entry.is_symlink() { Some("it is a symbolic link") } else { danger(&name) };
+        let why = if entry.is_symlink() { Some("it is a symbolic link") } else { unsafe_name(&name) };
         if let Some(why) = why {
             return Err(UnpackError::Unsafe { entry: name, why });
         }
         names.push(name);
     }
     Ok(names)
-}
-
-/// What is wrong with a name. Archives of datasets have no need for anything unusual.
-fn danger(name: &str) -> Option<&'static str> {
-    let parts = || name.strip_suffix('/').unwrap_or(name).split('/');
-    if name.starts_with('/') {
-        Some("its path is absolute")
-    } else if parts().any(|part| part == "..") {
-        Some("its path leads out of the folder")
-    } else if name.contains(['\\', ':', '\0']) || parts().any(|part| part.is_empty() || part == ".") {
-        Some("its path means different things on different systems")
-    } else {
-        None
-    }
 }
 
 fn within(entry: &str, size: u64, total: u64, growth: u64, limits: &Limits) -> Result<(), UnpackError> {

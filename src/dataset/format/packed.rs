@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+#[cfg(feature = "download")]
+pub(crate) use super::zipped::unsafe_name;
 pub(crate) use super::zipped::{Archive, MAGIC};
 
 /// What is packed in a file.

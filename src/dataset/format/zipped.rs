@@ -54,11 +54,8 @@ impl Archive {
             names.push(entry.name().map_err(broken)?.into_owned());
             places.push((entry.header_start(), entry.name_raw().to_vec()));
         }
-        let outside = |name: &&String| {
-            name.starts_with('/') || name.contains(['\\', '\0', ':']) || name.split('/').any(|part| part == "..")
-        };
-        if let Some(name) = names.iter().find(outside) {
-            let found = format!("an entry named `{}`", name.escape_default());
+        if let Some((name, why)) = names.iter().find_map(|name| Some((name, unsafe_name(name)?))) {
+            let found = format!("an entry named `{}`: {why}", name.escape_default());
             let remedy = "do not trust this archive, fetch it again from its source";
             return Err(FormatError::content(&path, found, "names that stay inside the archive", remedy));
         }
@@ -123,5 +120,19 @@ fn broken(path: &Path, error: ZipError) -> FormatError {
     match error {
         ZipError::Io(source) => FormatError::Compressed { path: path.to_owned(), offset: 0, source },
         error => FormatError::content(path, format!("no readable archive ({error})"), "a zip archive", FETCH_AGAIN),
+    }
+}
+
+/// What makes the name of an entry unsafe. Archives of datasets have no need for unusual names.
+pub(crate) fn unsafe_name(name: &str) -> Option<&'static str> {
+    let parts = || name.strip_suffix('/').unwrap_or(name).split('/');
+    if name.starts_with('/') {
+        Some("its path is absolute")
+    } else if parts().any(|part| part == "..") {
+        Some("its path leads out of the folder")
+    } else if name.contains(['\\', ':', '\0']) || parts().any(|part| part.is_empty() || part == ".") {
+        Some("its path means different things on different systems")
+    } else {
+        None
     }
 }

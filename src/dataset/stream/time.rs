@@ -3,9 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Parts of a unit or of a second that are told apart.
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime};
+
+/// Nanoseconds of a second, and as many parts of another unit.
 const PARTS: i128 = 1_000_000_000;
-/// Decimals that those are.
+/// Decimals of a number of that resolution.
 const DECIMALS: usize = 9;
 /// Digits of the longest number; any date is shorter.
 const MOST_DIGITS: usize = 20;
@@ -71,18 +73,18 @@ impl FromStr for Time {
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, rest) = (self.parts.div_euclid(PARTS), self.parts.rem_euclid(PARTS));
         if !self.is_date {
             let (sign, size) = (if self.parts < 0 { "-" } else { "" }, self.parts.unsigned_abs());
             let (whole, rest) = (size / PARTS as u128, size % PARTS as u128);
             return write!(f, "{sign}{whole}{}", fraction(rest as i128));
         }
-        let (year, month, day) = civil(whole.div_euclid(DAY));
-        write!(f, "{year:04}-{month:02}-{day:02}")?;
-        let second = whole.rem_euclid(DAY);
-        match (second, rest) {
-            (0, 0) => Ok(()),
-            _ => write!(f, "T{:02}:{:02}:{:02}{}", second / 3600, second / 60 % 60, second % 60, fraction(rest)),
+        let (seconds, rest) = (self.parts.div_euclid(PARTS), self.parts.rem_euclid(PARTS));
+        // A date was read from a text of four digits for its year.
+        let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+        let time = time.ok_or(fmt::Error)?;
+        match (seconds.rem_euclid(DAY), rest) {
+            (0, 0) => write!(f, "{}", time.format("%Y-%m-%d")),
+            _ => write!(f, "{}{}", time.format("%Y-%m-%dT%H:%M:%S"), fraction(rest)),
         }
     }
 }
@@ -127,88 +129,32 @@ fn number(text: &str) -> Option<i128> {
     Some(sign * (whole.parse::<i128>().ok()? * PARTS + rest.parse::<i128>().ok()? * scale))
 }
 
-/// A day, and perhaps a time of it, after a `T` or a blank; without a zone it is in UTC.
+/// Nanoseconds since 1970 of a day, and perhaps a time of it after a `T` or a blank; without a zone it is in UTC.
 fn date(text: &str) -> Option<i128> {
     let (day, rest) = text.split_at_checked(10)?;
-    let mut fields = day.split('-').map(|field| whole(field, 4));
-    let (year, month, day_of_month) = (fields.next()??, fields.next()??, fields.next()??);
-    let is_day = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day_of_month);
-    if !is_day || day.as_bytes()[4] != b'-' || day.as_bytes()[7] != b'-' {
+    let is_digit =
+        |(at, byte): (usize, u8)| matches!(at, 4 | 7) == (byte == b'-') && (byte == b'-' || byte.is_ascii_digit());
+    if !day.bytes().enumerate().all(is_digit) {
         return None;
     }
-    let start = days(year, month, day_of_month) * DAY * PARTS;
-    if rest.is_empty() {
-        return Some(start);
-    }
-    let rest = rest.strip_prefix(['T', 't', ' '])?;
-    let (time, east) = match rest.find(['Z', 'z', '+', '-']) {
-        None => (rest, 0),
-        Some(at) if matches!(&rest[at..], "Z" | "z") => (&rest[..at], 0),
-        Some(at) => {
-            let sign = if rest.as_bytes()[at] == b'-' { -1 } else { 1 };
-            let zone = rest[at + 1..].replace(':', "");
-            let (hours, minutes) = zone.split_at_checked(2)?;
-            let minutes = if minutes.is_empty() { 0 } else { whole(minutes, 2)? };
-            (&rest[..at], sign * (whole(hours, 2)? * 3600 + minutes * 60))
-        }
+    let day = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok()?;
+    let (clock, zone) = match rest.strip_prefix(['T', 't', ' ']) {
+        Some(rest) => rest.split_at(rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len())),
+        None if rest.is_empty() => ("00:00", ""),
+        None => return None,
     };
-    let mut fields = time.split(':');
-    let (hour, minute) = (whole(fields.next()?, 2)?, whole(fields.next()?, 2)?);
-    let second = fields.next().map_or(Some(0), number).filter(|second| (0..61 * PARTS).contains(second))?;
-    if fields.next().is_some() || hour > 23 || minute > 59 || east.abs() >= DAY {
-        return None;
-    }
-    Some(start + (hour * 3600 + minute * 60 - east) * PARTS + second)
-}
-
-fn whole(text: &str, most: usize) -> Option<i128> {
-    let is_whole = !text.is_empty() && text.len() <= most && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| is_whole)
-}
-
-fn is_leap(year: i128) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
-fn days_of(year: i128, month: i128) -> i128 {
-    match month {
-        2 => 28 + i128::from(is_leap(year)),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Leap days of the years before this one.
-fn leap_days(year: i128) -> i128 {
-    let before = year - 1;
-    before.div_euclid(4) - before.div_euclid(100) + before.div_euclid(400)
-}
-
-fn days_before(year: i128) -> i128 {
-    365 * (year - 1970) + leap_days(year) - leap_days(1970)
-}
-
-/// Days from the first of 1970 on.
-fn days(year: i128, month: i128, day: i128) -> i128 {
-    days_before(year) + (1..month).map(|month| days_of(year, month)).sum::<i128>() + day - 1
-}
-
-/// The date of a day.
-fn civil(day: i128) -> (i128, i128, i128) {
-    // Years are 365 days at least, so this is not too early by more than a few.
-    let mut year = 1970 + day.div_euclid(366);
-    while days_before(year + 1) <= day {
-        year += 1;
-    }
-    while days_before(year) > day {
-        year -= 1;
-    }
-    let (mut month, mut rest) = (1, day - days_before(year));
-    while rest >= days_of(year, month) {
-        rest -= days_of(year, month);
-        month += 1;
-    }
-    (year, month, rest + 1)
+    let clock = ["%H:%M:%S%.f", "%H:%M"].iter().find_map(|form| NaiveTime::parse_from_str(clock, form).ok())?;
+    // Neither the colon nor the minutes need be there.
+    let zone = zone.replace(':', "");
+    let east = match zone.len() {
+        0 => 0,
+        1 if matches!(zone.as_str(), "Z" | "z") => 0,
+        3 | 5 => format!("{zone:0<5}").parse::<FixedOffset>().ok()?.local_minus_utc(),
+        _ => return None,
+    };
+    let utc = day.and_time(clock).and_utc();
+    let nanoseconds = i128::from(utc.timestamp() - i64::from(east)) * PARTS + i128::from(utc.timestamp_subsec_nanos());
+    Some(nanoseconds)
 }
 
 #[cfg(test)]

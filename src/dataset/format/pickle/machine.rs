@@ -83,8 +83,8 @@ impl Machine {
     fn step(&mut self, code: u8) -> Result<(), FormatError> {
         match code {
             opcode::PROTO => match self.unsigned(1)? {
-                0..=5 => {}
-                other => return Err(self.wrong(format!("protocol {other}"), "a pickle of protocol 0 to 5")),
+                2..=5 => {}
+                other => return Err(self.wrong(format!("protocol {other}"), "a pickle of protocol 2 to 5")),
             },
             opcode::FRAME => {
                 self.unsigned(8)?;
@@ -117,14 +117,8 @@ impl Machine {
                 let number = self.unsigned(4)? as u32 as i32;
                 self.push(Node::Int(i64::from(number)))?;
             }
-            opcode::INT | opcode::LONG => self.push_decimal()?,
             opcode::LONG1 => self.push_long(1)?,
             opcode::LONG4 => self.push_long(4)?,
-            opcode::FLOAT => {
-                let number = std::str::from_utf8(self.line()?).ok().and_then(|line| line.trim().parse().ok());
-                let number = number.ok_or_else(|| self.wrong("letters", "a number"))?;
-                self.push(Node::Float(number))?;
-            }
             opcode::BINFLOAT => {
                 let bits = self.take(8)?.iter().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
                 self.push(Node::Float(f64::from_bits(bits)))?;
@@ -132,12 +126,6 @@ impl Machine {
             opcode::SHORT_BINSTRING | opcode::SHORT_BINBYTES | opcode::SHORT_BINUNICODE => self.push_text(1)?,
             opcode::BINSTRING | opcode::BINBYTES | opcode::BINUNICODE => self.push_text(4)?,
             opcode::BINUNICODE8 | opcode::BINBYTES8 | opcode::BYTEARRAY8 => self.push_text(8)?,
-            opcode::STRING | opcode::UNICODE => {
-                let line = self.line()?.to_vec();
-                let text = super::make::unescape(&line, code == opcode::UNICODE);
-                let text = text.ok_or_else(|| self.wrong(excerpt(&line), "quoted text"))?;
-                self.push_made(text)?;
-            }
             opcode::EMPTY_LIST | opcode::EMPTY_TUPLE | opcode::EMPTY_SET => self.push(Node::List(vec![]))?,
             opcode::EMPTY_DICT => self.push(Node::Dict(vec![]))?,
             opcode::LIST | opcode::TUPLE | opcode::FROZENSET => {
@@ -171,19 +159,11 @@ impl Machine {
                 let items = self.pop_mark()?;
                 self.set_items(&items)?;
             }
-            opcode::PUT => {
-                let key = self.decimal_key()?;
-                self.remember(key)?;
-            }
             opcode::BINPUT | opcode::LONG_BINPUT => {
                 let key = self.unsigned(if code == opcode::BINPUT { 1 } else { 4 })?;
                 self.remember(key)?;
             }
             opcode::MEMOIZE => self.remember(self.memo.len() as u64)?,
-            opcode::GET => {
-                let key = self.decimal_key()?;
-                self.recall(key)?;
-            }
             opcode::BINGET | opcode::LONG_BINGET => {
                 let key = self.unsigned(if code == opcode::BINGET { 1 } else { 4 })?;
                 self.recall(key)?;
@@ -223,7 +203,7 @@ impl Machine {
             }
             other => {
                 let found = format!("the instruction {}", excerpt(&[other]));
-                return Err(self.wrong(found, "an instruction of a pickle that holds data"));
+                return Err(self.wrong(found, "an instruction of protocol 2 to 5 that holds data"));
             }
         }
         Ok(())
@@ -269,20 +249,6 @@ impl Machine {
         self.push(Node::Int(number))
     }
 
-    fn push_decimal(&mut self) -> Result<(), FormatError> {
-        let line = self.line()?.to_vec();
-        let node = match line.as_slice() {
-            b"00" => Some(Node::Bool(false)),
-            b"01" => Some(Node::Bool(true)),
-            line => {
-                let digits = std::str::from_utf8(line).ok().map(|line| line.trim().trim_end_matches('L'));
-                digits.and_then(|digits| digits.parse().ok()).map(Node::Int)
-            }
-        };
-        let node = node.ok_or_else(|| self.wrong(excerpt(&line), "a whole number of 64 bits"))?;
-        self.push(node)
-    }
-
     fn push_long(&mut self, width: usize) -> Result<(), FormatError> {
         let count = self.unsigned(width)? as usize;
         if count > 8 {
@@ -299,12 +265,6 @@ impl Machine {
         let start = self.at;
         self.take(len)?;
         self.push(Node::Text(Payload { source: 0, start, len }))
-    }
-
-    /// Pushes text that is not in the file as it is.
-    fn push_made(&mut self, text: Vec<u8>) -> Result<(), FormatError> {
-        let node = self.made(text)?;
-        self.push(node)
     }
 
     /// Keeps text that is not in the file as it is.
@@ -398,11 +358,6 @@ impl Machine {
             _ => return Err(self.wrong("entries for what is no dict", "a dict")),
         }
         Ok(())
-    }
-
-    fn decimal_key(&mut self) -> Result<u64, FormatError> {
-        let key = std::str::from_utf8(self.line()?).ok().and_then(|line| line.trim().parse().ok());
-        key.ok_or_else(|| self.wrong("letters", "the number of a value"))
     }
 
     fn remember(&mut self, key: u64) -> Result<(), FormatError> {

@@ -1,7 +1,8 @@
 //! Python's pickles, read without running anything.
 //!
 //! A pickle is a program for a small stack machine. This one builds plain values, numpy arrays and scipy matrices, and refuses
-//! to name any other class, so a file can ask for nothing but data. Values live side by side and refer to each other by
+//! to name any other class, so a file can ask for nothing but data. Protocols 2 to 5 are understood: all datasets of the catalog have
+//! protocol 2, and the text of protocols 0 and 1 is refused. Values live side by side and refer to each other by
 //! number: nothing is copied when a pickle mentions a value again, and memory stays within a small multiple of the file.
 
 mod class;

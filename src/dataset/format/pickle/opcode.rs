@@ -1,34 +1,27 @@
-//! The instructions of the stack machine, by their bytes.
+//! The instructions of the stack machine, by their bytes: those of protocols 2 to 5 that make data.
 
 pub const MARK: u8 = b'(';
 pub const STOP: u8 = b'.';
 pub const POP: u8 = b'0';
 pub const POP_MARK: u8 = b'1';
 pub const DUP: u8 = b'2';
-pub const FLOAT: u8 = b'F';
-pub const INT: u8 = b'I';
 pub const BININT: u8 = b'J';
 pub const BININT1: u8 = b'K';
-pub const LONG: u8 = b'L';
 pub const BININT2: u8 = b'M';
 pub const NONE: u8 = b'N';
 pub const BINPERSID: u8 = b'Q';
 pub const REDUCE: u8 = b'R';
-pub const STRING: u8 = b'S';
 pub const BINSTRING: u8 = b'T';
 pub const SHORT_BINSTRING: u8 = b'U';
-pub const UNICODE: u8 = b'V';
 pub const BINUNICODE: u8 = b'X';
 pub const APPEND: u8 = b'a';
 pub const BUILD: u8 = b'b';
 pub const GLOBAL: u8 = b'c';
 pub const DICT: u8 = b'd';
 pub const APPENDS: u8 = b'e';
-pub const GET: u8 = b'g';
 pub const BINGET: u8 = b'h';
 pub const LONG_BINGET: u8 = b'j';
 pub const LIST: u8 = b'l';
-pub const PUT: u8 = b'p';
 pub const BINPUT: u8 = b'q';
 pub const LONG_BINPUT: u8 = b'r';
 pub const SETITEM: u8 = b's';
