@@ -10,7 +10,7 @@ use super::request::data_folder;
 use super::{Error, print_text, signals};
 use crate::config::usual_import;
 use crate::dataset::check_nodes;
-use crate::dataset::store::{Making, Numbering, Writer};
+use crate::dataset::store::{MatrixSettings, Numbering, Writer};
 use crate::experiment::{RunError, graph_of, load, may_renumber, renumber};
 use crate::graph::{Import, SelfLoops};
 use crate::report::progress::{Bar, ProgressObserver, ProgressSink};
@@ -65,7 +65,7 @@ impl Convert {
         }
         let order = renumber(&experiment, &mut dataset)?;
         let graph = graph_of(&dataset.graph, import, &dataset.name, &observer)?;
-        let making = Making {
+        let making = MatrixSettings {
             import,
             usual_import: usual_import(&experiment.dataset, false),
             directed: dataset.graph.is_directed(),

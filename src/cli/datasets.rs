@@ -109,9 +109,9 @@ fn info(options: &Info) -> Result<(), Error> {
     let folder = match found {
         Ok(folder) => folder,
         // The folder that holds some of it, or else the one that a fetch would fill.
-        Err(CatalogError::Missing { looked, .. }) => {
-            let partly = looked.into_iter().find(|lacking| lacking.missing.len() < entry.needed().count());
-            partly.map_or_else(|| target(entry, options.list.data.as_deref()), |lacking| lacking.folder)
+        Err(CatalogError::Missing { searched, .. }) => {
+            let partly = searched.into_iter().find(|incomplete| incomplete.missing.len() < entry.needed().count());
+            partly.map_or_else(|| target(entry, options.list.data.as_deref()), |incomplete| incomplete.folder)
         }
         Err(error) => return Err(error.into()),
     };

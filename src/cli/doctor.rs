@@ -188,9 +188,10 @@ fn datasets(data: Option<&Path>) -> Vec<Finding> {
         let name = format!("dataset {}", entry.name);
         match catalog::locate_among(entry, &folders) {
             Ok(folder) => Finding::good(name, folder.display().to_string()),
-            Err(CatalogError::Missing { looked, .. }) => {
-                let partly = looked.iter().find(|lacking| lacking.missing.len() < entry.needed().count());
-                let found = partly.map_or("not here".to_owned(), |lacking| format!("not all of it is here: {lacking}"));
+            Err(CatalogError::Missing { searched, .. }) => {
+                let partly = searched.iter().find(|incomplete| incomplete.missing.len() < entry.needed().count());
+                let found =
+                    partly.map_or("not here".to_owned(), |incomplete| format!("not all of it is here: {incomplete}"));
                 Finding::absent(name, found, fetch_command(entry.name))
             }
             Err(error) => Finding::broken(name, error.to_string(), "make the file readable"),

@@ -255,7 +255,7 @@ impl Error {
     fn of_run(error: &RunError) -> u8 {
         match error {
             RunError::Load(LoadError::Catalog(error)) => Self::of_catalog(error),
-            RunError::Load(LoadError::NoRoom(_)) => Self::FAILED,
+            RunError::Load(LoadError::TooLarge(_)) => Self::FAILED,
             // As where the computation takes too much.
             RunError::Load(error) if error.is_over_budget() => Self::USAGE,
             RunError::TooLarge { .. } => Self::USAGE,

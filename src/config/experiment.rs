@@ -10,7 +10,7 @@ use super::scalar::{self, Scalar};
 use super::statement::{Statement, statement};
 use super::{keys, nodes, shipped};
 use crate::dataset::format::{EdgeOptions, read_short_text};
-use crate::dataset::store::{Making, Store};
+use crate::dataset::store::{MatrixSettings, Store};
 use crate::dataset::{EdgeFile, Holdout, Source};
 use crate::evaluate::Metric;
 use crate::graph::{Duplicates, Import, SelfLoops};
@@ -202,7 +202,7 @@ pub fn usual_import(dataset: &Source, is_for_nodes: bool) -> Import {
         _ if is_for_nodes => Import { duplicates: Duplicates::Once, self_loops: SelfLoops::Drop },
         Source::Rmat(_) => Import { duplicates: Duplicates::Once, ..Import::default() },
         Source::Store(folder) => {
-            let making = Store::open(folder).and_then(|store| Making::of(&store));
+            let making = Store::open(folder).and_then(|store| MatrixSettings::of(&store));
             making.map_or_else(|_| Import::default(), |making| making.usual_import)
         }
         _ => Import::default(),

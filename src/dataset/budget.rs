@@ -1,8 +1,8 @@
 //! How much memory reading data may take.
 //!
-//! A file can claim any size, and a packed file can unpack to any size. So a reader takes what it is about to allocate from
-//! a [`Budget`] first, in steps that grow with the bytes that were really read, and fails where the budget does not allow
-//! it. Buffers of a fixed size are not counted.
+//! A file can claim any size, and a compressed file can expand to any size. A reader therefore reserves memory from a
+//! [`Budget`] before it allocates, in steps that grow with the bytes that it has read, and fails when the budget is used up.
+//! Buffers of a fixed size are not counted.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::remedy::MORE_MEMORY;
 
-/// A limit on the memory that reading takes. Clones share what is taken.
+/// A limit on the memory that reading takes. Clones share one limit.
 ///
 /// ```
 /// use isvd_dist::dataset::Budget;
@@ -30,7 +30,7 @@ pub struct Budget(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     limit: u64,
-    taken: AtomicU64,
+    reserved: AtomicU64,
 }
 
 /// Something would take more memory than the budget allows.
@@ -48,17 +48,17 @@ thread_local! {
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// A budget of `limit` bytes.
     pub fn new(limit: u64) -> Self {
-        Self(Arc::new(Inner { limit, taken: AtomicU64::new(0) }))
+        Self(Arc::new(Inner { limit, reserved: AtomicU64::new(0) }))
     }
 
-    /// A budget that allows everything.
+    /// A budget without a limit.
     pub fn unlimited() -> Self {
         Self::new(u64::MAX)
     }
 
-    /// Does `work`, in which all that is read on this thread takes its memory from this budget.
+    /// Runs `work`; everything that this thread reads meanwhile takes its memory from this budget.
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         struct Restore(Budget);
         impl Drop for Restore {
@@ -70,52 +70,52 @@ impl Budget {
         work()
     }
 
-    /// The budget of this thread; without [`Budget::within`] it allows everything.
+    /// The budget of this thread: without a limit, unless inside of [`Budget::within`].
     pub(crate) fn current() -> Self {
         CURRENT.with_borrow(Self::clone)
     }
 
-    /// Bytes that are left.
-    pub(crate) fn left(&self) -> u64 {
-        self.0.limit.saturating_sub(self.0.taken.load(Relaxed))
+    /// Bytes that can still be reserved.
+    pub(crate) fn available(&self) -> u64 {
+        self.0.limit.saturating_sub(self.0.reserved.load(Relaxed))
     }
 
-    /// Takes memory that is given back when the result is dropped.
-    pub(crate) fn take(&self, bytes: u64) -> Result<Taken, OverBudget> {
-        let mut taken = Taken::default();
-        self.resize(&mut taken, bytes)?;
-        Ok(taken)
+    /// Reserves memory until the result is dropped.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<Reservation, OverBudget> {
+        let mut reserved = Reservation::default();
+        self.resize(&mut reserved, bytes)?;
+        Ok(reserved)
     }
 
-    /// Takes memory for entries of a type.
-    pub(crate) fn take_for<T>(&self, count: usize) -> Result<Taken, OverBudget> {
-        self.take(bytes_of::<T>(count))
+    /// Reserves memory for `count` items.
+    pub(crate) fn reserve_for<T>(&self, count: usize) -> Result<Reservation, OverBudget> {
+        self.reserve(bytes_of::<T>(count))
     }
 
-    /// Takes more, or gives some back, so that `taken` is so many bytes of this budget.
-    pub(crate) fn resize(&self, taken: &mut Taken, bytes: u64) -> Result<(), OverBudget> {
-        let before = taken.bytes;
+    /// Grows or shrinks a reservation in this budget to `bytes` bytes.
+    pub(crate) fn resize(&self, reserved: &mut Reservation, bytes: u64) -> Result<(), OverBudget> {
+        let before = reserved.bytes;
         if bytes > before {
             let more = bytes - before;
-            let sum = self.0.taken.fetch_add(more, Relaxed).saturating_add(more);
+            let sum = self.0.reserved.fetch_add(more, Relaxed).saturating_add(more);
             if sum > self.0.limit {
-                self.0.taken.fetch_sub(more, Relaxed);
+                self.0.reserved.fetch_sub(more, Relaxed);
                 return Err(OverBudget { needed: sum, limit: self.0.limit });
             }
         } else {
-            self.0.taken.fetch_sub(before - bytes, Relaxed);
+            self.0.reserved.fetch_sub(before - bytes, Relaxed);
         }
-        taken.bytes = bytes;
-        taken.budget.get_or_insert_with(|| self.clone());
+        reserved.bytes = bytes;
+        reserved.budget.get_or_insert_with(|| self.clone());
         Ok(())
     }
 }
 
-/// A list that takes its memory from the budget of the thread before it grows, by half of its length each time.
+/// A vector that reserves memory in the budget of the thread before it grows, by half of its length each time.
 #[derive(Debug)]
 pub(crate) struct BudgetedVec<T> {
     items: Vec<T>,
-    taken: Taken,
+    reserved: Reservation,
 }
 
 impl<T> BudgetedVec<T> {
@@ -128,7 +128,7 @@ impl<T> BudgetedVec<T> {
         Ok(())
     }
 
-    /// The list, with capacity for `more` items.
+    /// The vector, with capacity for `more` items.
     pub fn reserve(&mut self, more: usize) -> Result<&mut Vec<T>, OverBudget> {
         if self.items.capacity() - self.items.len() < more {
             self.grow(more)?;
@@ -140,27 +140,27 @@ impl<T> BudgetedVec<T> {
     fn grow(&mut self, more: usize) -> Result<(), OverBudget> {
         const SMALLEST: usize = 16;
         let length = self.items.len().saturating_add(more.max(self.items.len() / 2).max(SMALLEST));
-        let budget = self.taken.budget.clone().unwrap_or_else(Budget::current);
-        budget.resize(&mut self.taken, bytes_of::<T>(length))?;
+        let budget = self.reserved.budget.clone().unwrap_or_else(Budget::current);
+        budget.resize(&mut self.reserved, bytes_of::<T>(length))?;
         self.items.reserve_exact(length - self.items.len());
         Ok(())
     }
 
-    /// The list and its memory.
-    pub fn into_parts(self) -> (Vec<T>, Taken) {
-        (self.items, self.taken)
+    /// The vector and its reservation.
+    pub fn into_parts(self) -> (Vec<T>, Reservation) {
+        (self.items, self.reserved)
     }
 
-    /// The list for what a reader returns; its memory stays taken.
+    /// The vector, for the result of a reader; its memory stays reserved.
     pub fn into_kept(self) -> Vec<T> {
-        self.taken.keep();
+        self.reserved.keep();
         self.items
     }
 }
 
 impl<T> Default for BudgetedVec<T> {
     fn default() -> Self {
-        Self { items: vec![], taken: Taken::default() }
+        Self { items: vec![], reserved: Reservation::default() }
     }
 }
 
@@ -172,49 +172,49 @@ impl<T> Deref for BudgetedVec<T> {
     }
 }
 
-/// Memory that was taken from a budget.
+/// Memory that is reserved in a budget, released on drop.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct Reservation {
     budget: Option<Budget>,
     bytes: u64,
 }
 
-impl Taken {
-    /// How much it is.
+impl Reservation {
+    /// Its size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// It stays taken as long as the budget lasts: for what a reader returns.
+    /// Never releases the memory: it belongs to the result of a reader.
     pub fn keep(mut self) {
         self.bytes = 0;
     }
 }
 
-impl Drop for Taken {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if let Some(budget) = &self.budget {
-            budget.0.taken.fetch_sub(self.bytes, Relaxed);
+            budget.0.reserved.fetch_sub(self.bytes, Relaxed);
         }
     }
 }
 
-/// A copy that was made already counts, whatever the limit.
-impl Clone for Taken {
+/// A clone is counted even beyond the limit: the memory is in use already.
+impl Clone for Reservation {
     fn clone(&self) -> Self {
         if let Some(budget) = &self.budget {
-            budget.0.taken.fetch_add(self.bytes, Relaxed);
+            budget.0.reserved.fetch_add(self.bytes, Relaxed);
         }
         Self { budget: self.budget.clone(), bytes: self.bytes }
     }
 }
 
-/// Bytes of so many entries.
+/// The bytes of `count` entries.
 pub(crate) fn bytes_of<T>(count: usize) -> u64 {
     (count as u64).saturating_mul(size_of::<T>() as u64)
 }
 
-/// Bytes for people.
+/// A number of bytes with a unit.
 pub(crate) fn amount(bytes: u64) -> String {
     match bytes as f64 {
         many if many >= 1e9 => format!("{:.1} GB", many / 1e9),
@@ -230,14 +230,14 @@ mod tests {
     #[test]
     fn what_is_given_back_can_be_taken_again_and_what_is_kept_cannot() {
         let budget = Budget::new(100);
-        let mut taken = budget.take(60).unwrap();
-        assert_eq!(budget.take(50).unwrap_err(), OverBudget { needed: 110, limit: 100 });
-        budget.resize(&mut taken, 30).unwrap();
-        budget.take(50).unwrap().keep();
-        assert_eq!(budget.left(), 20);
-        drop(taken);
-        assert_eq!(budget.left(), 50);
-        assert!(budget.take(u64::MAX).is_err() && budget.left() == 50);
+        let mut reserved = budget.reserve(60).unwrap();
+        assert_eq!(budget.reserve(50).unwrap_err(), OverBudget { needed: 110, limit: 100 });
+        budget.resize(&mut reserved, 30).unwrap();
+        budget.reserve(50).unwrap().keep();
+        assert_eq!(budget.available(), 20);
+        drop(reserved);
+        assert_eq!(budget.available(), 50);
+        assert!(budget.reserve(u64::MAX).is_err() && budget.available() == 50);
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
             let mut pushed = 0;
             while list.push(pushed).is_ok() {
                 pushed += 1;
-                assert_eq!(list.taken.bytes, 4 * list.items.capacity() as u64);
+                assert_eq!(list.reserved.bytes, 4 * list.items.capacity() as u64);
             }
             assert!((50..=100).contains(&pushed), "{pushed}");
             assert!(list.reserve(1000).is_err() && list.reserve(0).is_ok());
@@ -258,10 +258,10 @@ mod tests {
     fn the_budget_of_a_thread_ends_with_the_work() {
         let outer = Budget::new(1000);
         outer.within(|| {
-            Budget::new(10).within(|| assert!(Budget::current().take(11).is_err()));
-            assert!(Budget::current().take(11).is_ok() && Budget::current().take(1001).is_err());
+            Budget::new(10).within(|| assert!(Budget::current().reserve(11).is_err()));
+            assert!(Budget::current().reserve(11).is_ok() && Budget::current().reserve(1001).is_err());
         });
-        assert!(Budget::current().take(1 << 40).is_ok());
+        assert!(Budget::current().reserve(1 << 40).is_ok());
     }
 
     #[test]

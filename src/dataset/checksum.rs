@@ -1,10 +1,10 @@
-//! A number that tells datasets apart.
+//! A checksum of a dataset.
 
 use crc32fast::Hasher;
 
 use super::{Dataset, LinkSplit, NodeSplit};
 
-/// Pairs that are put together before they are summed up.
+/// Pairs that are copied before they are added to the sum.
 const AT_ONCE: usize = 4096;
 
 impl Dataset {
@@ -13,7 +13,7 @@ impl Dataset {
         let mut sum = Sum(Hasher::new());
         sum.sizes([self.graph.nodes(), usize::from(self.graph.is_directed()), self.feature_count]);
         match self.graph.in_store() {
-            // What a store says of its pieces is enough to tell them apart, and no piece has to be read for it.
+            // The checksums on record identify the pieces, so that no piece has to be read.
             Some(stored) => stored.store.checksums().for_each(|checksum| sum.0.update(checksum.as_bytes())),
             None => {
                 if let Ok(list) = self.graph.list() {
@@ -47,7 +47,7 @@ impl Sum {
         sizes.into_iter().for_each(|size| self.0.update(&(size as u64).to_le_bytes()));
     }
 
-    /// Numbers, and how many they are, so that none can pass from one list to the next.
+    /// Adds numbers with their count, so that moving a number to the next list changes the sum.
     fn numbers<T: bytemuck::NoUninit>(&mut self, numbers: Option<&[T]>) {
         self.sizes([numbers.map_or(usize::MAX, <[T]>::len)]);
         self.0.update(bytemuck::cast_slice(numbers.unwrap_or_default()));

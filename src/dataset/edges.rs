@@ -1,11 +1,11 @@
-//! The edges of a dataset: listed, or in a store until someone asks for them.
+//! The edges of a dataset: a list in memory, or a store from which the list is read on demand.
 
 use std::sync::{Arc, OnceLock};
 
 use super::store::{Store, StoreError};
 use crate::graph::{EdgeList, renumber};
 
-/// The edges of a dataset. A store has the matrix of its edges ready, so most runs never ask for the list.
+/// The edges of a dataset. A store also has the matrix of its edges, so most runs never read the list.
 ///
 /// ```
 /// use isvd_dist::dataset::{EdgeList, Edges};
@@ -15,10 +15,10 @@ use crate::graph::{EdgeList, renumber};
 /// # Ok::<(), isvd_dist::dataset::store::StoreError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Edges(Held);
+pub struct Edges(Storage);
 
 #[derive(Debug, Clone)]
-enum Held {
+enum Storage {
     Listed(EdgeList),
     Stored(StoredEdges),
 }
@@ -39,22 +39,22 @@ impl Edges {
     /// The edges of a store.
     pub fn stored(store: &Arc<Store>) -> Self {
         let (store, is_directed) = (Arc::clone(store), store.is_directed());
-        Self(Held::Stored(StoredEdges { store, is_directed, rows: None, list: OnceLock::new() }))
+        Self(Storage::Stored(StoredEdges { store, is_directed, rows: None, list: OnceLock::new() }))
     }
 
     /// How many nodes there are, joined or not.
     pub fn nodes(&self) -> usize {
         match &self.0 {
-            Held::Listed(list) => list.nodes,
-            Held::Stored(stored) => stored.store.nodes(),
+            Storage::Listed(list) => list.nodes,
+            Storage::Stored(stored) => stored.store.nodes(),
         }
     }
 
     /// How many edges are listed.
     pub fn len(&self) -> usize {
         match &self.0 {
-            Held::Listed(list) => list.edges.len(),
-            Held::Stored(stored) => stored.store.edges(),
+            Storage::Listed(list) => list.edges.len(),
+            Storage::Stored(stored) => stored.store.edges(),
         }
     }
 
@@ -66,64 +66,64 @@ impl Edges {
     /// Whether edges have a direction.
     pub fn is_directed(&self) -> bool {
         match &self.0 {
-            Held::Listed(list) => list.directed,
-            Held::Stored(stored) => stored.is_directed,
+            Storage::Listed(list) => list.directed,
+            Storage::Stored(stored) => stored.is_directed,
         }
     }
 
     /// Whether some weight is negative.
     pub fn is_signed(&self) -> bool {
         match &self.0 {
-            Held::Listed(list) => {
+            Storage::Listed(list) => {
                 list.weights.as_ref().is_some_and(|weights| weights.iter().any(|&weight| weight < 0.0))
             }
-            Held::Stored(stored) => stored.store.is_signed(),
+            Storage::Stored(stored) => stored.store.is_signed(),
         }
     }
 
-    /// The list, in the order in which it was read; from a store it is read now, once.
+    /// The list in the order of its file. From a store it is read at the first call.
     pub fn list(&self) -> Result<&EdgeList, StoreError> {
         match &self.0 {
-            Held::Listed(list) => Ok(list),
-            Held::Stored(stored) => stored.list(),
+            Storage::Listed(list) => Ok(list),
+            Storage::Stored(stored) => stored.list(),
         }
     }
 
-    /// What is known of edges that are in a store.
+    /// The store, if the edges are in one.
     pub fn in_store(&self) -> Option<&StoredEdges> {
         match &self.0 {
-            Held::Listed(_) => None,
-            Held::Stored(stored) => Some(stored),
+            Storage::Listed(_) => None,
+            Storage::Stored(stored) => Some(stored),
         }
     }
 
-    /// From now on edges count in both directions.
+    /// Makes the edges undirected.
     pub fn forget_direction(&mut self) {
         match &mut self.0 {
-            Held::Listed(list) => list.directed = false,
-            Held::Stored(stored) => {
+            Storage::Listed(list) => list.directed = false,
+            Storage::Stored(stored) => {
                 stored.is_directed = false;
                 stored.list = OnceLock::new();
             }
         }
     }
 
-    /// Gives the nodes other rows, once; a list that was not yet read gets them when it is.
+    /// Gives the nodes other rows. To be called once; a list that is read later is renumbered then.
     pub fn renumber(&mut self, rows: &Arc<[u32]>) {
         match &mut self.0 {
-            Held::Listed(list) => renumber(&mut list.edges, rows),
-            Held::Stored(stored) => {
+            Storage::Listed(list) => renumber(&mut list.edges, rows),
+            Storage::Stored(stored) => {
                 stored.rows = Some(Arc::clone(rows));
                 stored.list = OnceLock::new();
             }
         }
     }
 
-    /// Bytes of the list, if it is in memory.
+    /// The size of the list in memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let list = match &self.0 {
-            Held::Listed(list) => Some(list),
-            Held::Stored(stored) => stored.list.get(),
+            Storage::Listed(list) => Some(list),
+            Storage::Stored(stored) => stored.list.get(),
         };
         list.map_or(0, |list| 8 * list.edges.len() + 4 * list.weights.as_ref().map_or(0, Vec::len))
     }
@@ -144,7 +144,7 @@ impl StoredEdges {
 
 impl From<EdgeList> for Edges {
     fn from(list: EdgeList) -> Self {
-        Self(Held::Listed(list))
+        Self(Storage::Listed(list))
     }
 }
 
@@ -154,7 +154,7 @@ impl Default for Edges {
     }
 }
 
-/// Edges are equal if their lists are; those that cannot be read equal none.
+/// Edges are equal if their lists are. Lists that cannot be read equal no others.
 impl PartialEq for Edges {
     fn eq(&self, other: &Self) -> bool {
         matches!((self.list(), other.list()), (Ok(list), Ok(other)) if list == other)

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use super::{EdgeList, LinkSplit};
 use crate::kernel::random::{pair, stream, uniform};
 
-/// Which part of the edges to hold out.
+/// The fractions of edges to hold out.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Holdout {
-    /// The fraction for choosing settings.
+    /// The fraction for validation.
     pub valid: f64,
-    /// The fraction for the final figure.
+    /// The fraction for the test.
     pub test: f64,
 }
 
@@ -28,21 +28,21 @@ pub enum HoldoutError {
     },
 }
 
-/// The graph without the edges that were held out, and those, each with as many pairs that are no edges.
+/// A graph without its held-out edges, and the held-out edges with as many non-edges.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
-    /// The edges that are left.
+pub struct HeldOut {
+    /// The remaining edges.
     pub graph: EdgeList,
-    /// For choosing settings, if any were asked for.
+    /// Validation pairs, if any were asked for.
     pub valid: Option<LinkSplit>,
-    /// For the final figure, if any were asked for.
+    /// Test pairs, if any were asked for.
     pub test: Option<LinkSplit>,
 }
 
-/// Draws per pair before a graph counts as too dense.
+/// Random draws for each non-edge before the graph is refused as too dense.
 const MOST_DRAWS: u64 = 100;
 
-/// Where an edge goes.
+/// The part of the split that an edge belongs to.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Train,
@@ -50,10 +50,10 @@ enum Part {
     Test,
 }
 
-/// Holds out a random part of the edges. An edge goes with all its repetitions and with its
-/// reverse, also in a directed graph, so that no pair that is looked for is joined in the graph;
-/// self-loops are never held out.
-pub fn hold_out(list: &EdgeList, holdout: Holdout, seed: u64) -> Result<Held, HoldoutError> {
+/// Holds out random edges. All repetitions of an edge and its reverse, also in a directed graph, go
+/// to the same part, so that no held-out pair is joined in the remaining graph. Self-loops are never
+/// held out.
+pub fn hold_out(list: &EdgeList, holdout: Holdout, seed: u64) -> Result<HeldOut, HoldoutError> {
     let held = hold_out_against(list, holdout, 1, seed);
     for LinkSplit { edges, non_edges } in [&held.valid, &held.test].into_iter().flatten() {
         if non_edges.len() < edges.len() {
@@ -63,9 +63,9 @@ pub fn hold_out(list: &EdgeList, holdout: Holdout, seed: u64) -> Result<Held, Ho
     Ok(held)
 }
 
-/// As [`hold_out`], against `negatives` pairs that are no edges for each edge, or as many as were
-/// found.
-pub(crate) fn hold_out_against(list: &EdgeList, holdout: Holdout, negatives: usize, seed: u64) -> Held {
+/// [`hold_out`] with `negatives` non-edges for each held-out edge, or fewer if the graph is too
+/// dense.
+pub(crate) fn hold_out_against(list: &EdgeList, holdout: Holdout, negatives: usize, seed: u64) -> HeldOut {
     let part = |&(from, to): &(u32, u32)| {
         let (low, high) = (from.min(to), from.max(to));
         let draw = uniform(seed, stream::SPLIT, u64::from(low), high);
@@ -104,18 +104,18 @@ pub(crate) fn hold_out_against(list: &EdgeList, holdout: Holdout, negatives: usi
         Some(LinkSplit { edges, non_edges })
     };
     let (valid, test) = (split(Part::Valid, holdout.valid), split(Part::Test, holdout.test));
-    Held { graph, valid, test }
+    HeldOut { graph, valid, test }
 }
 
-/// Bytes that [`hold_out`] takes: the edges that are left, the part of each edge, and a table of all that were listed, which
-/// is there twice while it grows.
+/// Bytes that [`hold_out`] needs: the remaining edges, the part of each edge, and a hash set of all listed edges, which
+/// exists twice while it grows.
 pub(super) fn bytes_to_hold_out(list: &EdgeList) -> u64 {
     const TABLE: u64 = 27;
     let edge = size_of::<(u32, u32)>() + size_of::<Part>() + list.weights.as_ref().map_or(0, |_| size_of::<f32>());
     (edge as u64 + TABLE).saturating_mul(list.edges.len() as u64)
 }
 
-/// What names an edge: in an undirected graph, whichever way round it is listed.
+/// The key of an edge: the same for both directions of an undirected edge.
 fn key(list: &EdgeList, (from, to): (u32, u32)) -> (u32, u32) {
     if list.directed { (from, to) } else { (from.min(to), from.max(to)) }
 }
@@ -134,7 +134,7 @@ mod tests {
     fn what_is_looked_for_is_not_in_the_graph_in_either_direction() {
         for directed in [false, true] {
             let list = list(directed);
-            let Held { graph, valid, test } = hold_out(&list, Holdout { valid: 0.1, test: 0.2 }, 1).unwrap();
+            let HeldOut { graph, valid, test } = hold_out(&list, Holdout { valid: 0.1, test: 0.2 }, 1).unwrap();
             let (valid, test) = (valid.unwrap(), test.unwrap());
             let left: HashSet<_> = graph.edges.iter().map(|&edge| key(&list, edge)).collect();
             let all: HashSet<_> = list.edges.iter().map(|&edge| key(&list, edge)).collect();

@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 
-use super::budget::{Budget, OverBudget, Taken, bytes_of};
+use super::budget::{Budget, OverBudget, Reservation, bytes_of};
 
-/// Names that are looked at for one that may have been meant.
+/// Names that are compared to find the nearest one.
 const MOST_COMPARED: usize = 1 << 20;
 
-/// Places of the first table of names.
+/// Slots of the first hash table of names.
 const FIRST_TABLE: usize = 64;
 
-/// An id stands on two lines.
+/// An id occurs on two lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} has the id `{id}` again")]
 pub struct RepeatedId {
@@ -22,8 +22,8 @@ pub struct RepeatedId {
     pub id: String,
 }
 
-/// What the user calls the node of each row, in as little memory as the ids allow: nothing for consecutive numbers, eight
-/// bytes for other numbers, the text and about sixteen bytes more for names.
+/// The id that the user gives to the node of each row. Memory for each node: none for consecutive numbers, eight bytes for
+/// other numbers, the text and about sixteen bytes for names.
 ///
 /// ```
 /// use isvd_dist::dataset::Ids;
@@ -42,7 +42,7 @@ enum Kind {
     },
     Numbers(Vec<u64>),
     Names(Names),
-    /// Numbers, and others that came later.
+    /// Numbers, and other numbers that were added later, in the order of their arrival.
     Grown {
         base: Box<Ids>,
         more: Names,
@@ -167,13 +167,12 @@ impl Ids {
         }
     }
 
-    /// The id that was probably meant by one that there is not: the nearest number, or a name that differs in a third of the
-    /// letters.
+    /// The id that is nearest to an unknown one: the nearest number, or a name that differs in at most a third of its letters.
     pub fn nearest(&self, id: &str) -> Option<Cow<'_, str>> {
         let number = || id.bytes().all(|byte| byte.is_ascii_digit()).then(|| id.parse().unwrap_or(u64::MAX));
         match &self.0 {
             _ if self.is_empty() || id.is_empty() => None,
-            // Of those that came later none is looked at.
+            // Ids that were added later are not searched.
             Kind::Grown { base, .. } => base.nearest(id),
             Kind::Counted { first, count } => {
                 let last = first + (*count as u64 - 1);
@@ -191,10 +190,10 @@ impl Ids {
                 let mut limit = (length / 3).max(1);
                 for number in 0..names.len().min(MOST_COMPARED) {
                     let name = names.get(number);
-                    // What differs more in length differs more in letters.
+                    // The edit distance is at least the difference of the lengths.
                     if name.chars().count().abs_diff(length) <= limit {
                         let distance = strsim::osa_distance(id, name);
-                        // Of names that differ as much, one that holds what was given.
+                        // Of equally near names, one that contains the given id.
                         let key = (distance, !name.contains(id));
                         if distance <= limit && nearest.is_none_or(|(best, _)| key < best) {
                             (nearest, limit) = (Some((key, name)), distance);
@@ -206,13 +205,13 @@ impl Ids {
         }
     }
 
-    /// Whether an id can be one of these: where ids are numbers, it must be one.
+    /// Whether an id can be added: where ids are numbers, it must be a number.
     pub fn admits(&self, id: &str) -> bool {
         matches!(self.0, Kind::Names(_)) || (id.bytes().all(|byte| byte.is_ascii_digit()) && id.parse::<u64>().is_ok())
     }
 
-    /// The row of an id; one that is new gets a new row after all others. `None` if it cannot be an id of these: ids are numbers
-    /// and it is none, or there are too many.
+    /// The row of an id; a new id gets a new row after all others. `None` if the id cannot be added: ids are numbers and it is
+    /// not a number, or there are too many.
     ///
     /// ```
     /// use isvd_dist::dataset::Ids;
@@ -245,7 +244,7 @@ impl Ids {
         Some(row)
     }
 
-    /// Bytes that they take, about.
+    /// Approximate size in memory, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.0 {
             Kind::Counted { .. } => 0,
@@ -255,7 +254,7 @@ impl Ids {
         }
     }
 
-    /// Forgets ids that came after the first `count`.
+    /// Removes all ids after the first `count`.
     ///
     /// ```
     /// use isvd_dist::dataset::Ids;
@@ -322,12 +321,12 @@ impl From<Names> for Ids {
     }
 }
 
-/// Distinct names, numbered as they come.
+/// Distinct names, numbered in the order of their first occurrence.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     text: String,
     ends: Vec<usize>,
-    /// One more than the number of a name, at a place that its hash says; 0 where there is none. A power of two long.
+    /// Open-addressing hash table: the number of a name plus one, or 0. Its length is a power of two.
     table: Vec<u32>,
     hasher: RandomState,
 }
@@ -358,16 +357,16 @@ impl Names {
         if self.table.is_empty() { None } else { self.table[self.place(name)].checked_sub(1) }
     }
 
-    /// Takes the memory that one more name may need, in steps of a size that grows with what is there.
-    pub fn make_room(&self, name: &str, budget: &Budget, taken: &mut Taken) -> Result<(), OverBudget> {
+    /// Reserves the memory that one more name may need, in growing steps.
+    pub fn reserve_within(&self, name: &str, budget: &Budget, taken: &mut Reservation) -> Result<(), OverBudget> {
         let grows = 4 * (self.len() + 1) > 3 * self.table.len();
         let needed = self.bytes() + (name.len() + size_of::<usize>()) as u64;
-        // A table that grows is there twice for a moment.
+        // While the table grows, both the old and the new one exist.
         let table = if grows { 2 * bytes_of::<u32>(self.table.len()).max(FIRST_TABLE as u64) } else { 0 };
         if needed + table <= taken.bytes() { Ok(()) } else { budget.resize(taken, needed + needed / 4 + table) }
     }
 
-    /// The number of a name, a new one if it is new; `None` when 32 bits number no more.
+    /// The number of a name, assigned if the name is new; `None` if there are more names than 32 bits can number.
     pub fn intern(&mut self, name: &str) -> Option<u32> {
         if 4 * (self.len() + 1) > 3 * self.table.len() {
             self.grow();
@@ -395,7 +394,7 @@ impl Names {
         }
     }
 
-    /// Where a name is, or would be.
+    /// The slot of a name, or the slot where it would be inserted.
     fn place(&self, name: &str) -> usize {
         let mask = self.table.len() - 1;
         let mut place = self.hasher.hash_one(name) as usize & mask;

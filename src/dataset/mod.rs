@@ -10,21 +10,21 @@ mod edges;
 #[cfg(feature = "download")]
 pub mod fetch;
 pub mod format;
-pub mod gauge;
 mod holdout;
 mod ids;
 mod nodes;
+pub mod progress;
 mod remedy;
 pub mod rmat;
 mod source;
 pub mod store;
 pub mod stream;
 
-pub(crate) use budget::Taken;
+pub(crate) use budget::Reservation;
 pub use budget::{Budget, OverBudget};
 pub use edges::{Edges, StoredEdges};
 pub(crate) use holdout::hold_out_against;
-pub use holdout::{Held, Holdout, HoldoutError, hold_out};
+pub use holdout::{HeldOut, Holdout, HoldoutError, hold_out};
 pub use ids::{Ids, RepeatedId};
 pub use nodes::{FractionsError, NodeDataError, NodeFiles, NodeSplitFrom, SplitPart, check_nodes};
 pub use rmat::Rmat;
@@ -58,19 +58,19 @@ pub struct NodeSplit {
 /// Features that are mostly zero, as compressed rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SparseFeatures {
-    /// How many rows there are, one a node.
+    /// The number of rows: one for each node.
     pub rows: usize,
-    /// How many features each node has.
+    /// The number of features of a node.
     pub feature_count: usize,
-    /// Where the entries of each row start; one more at the end.
+    /// Where the entries of each row start, followed by the number of entries.
     pub starts: Vec<usize>,
     /// The feature of each entry.
     pub columns: Vec<u32>,
-    /// The value of each entry; those of one feature of one row add up.
+    /// The value of each entry; entries at the same place add up.
     pub values: Vec<f32>,
 }
 
-/// Everything that one source knows.
+/// A graph, and what belongs to it: splits, features, labels and ids.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dataset {
     /// What a config calls it.
@@ -85,9 +85,9 @@ pub struct Dataset {
     pub features: Option<Vec<f32>>,
     /// Features that are mostly zero; a source has these or dense ones.
     pub sparse_features: Option<SparseFeatures>,
-    /// How many features each node carries; 0 without features.
+    /// The number of features of a node; 0 without features.
     pub feature_count: usize,
-    /// One class a node, or [`UNLABELLED`].
+    /// The class of each node, or [`UNLABELLED`].
     pub labels: Option<Vec<u32>>,
     /// The name of each class, by its number; empty without labels.
     pub classes: Vec<String>,
@@ -97,7 +97,7 @@ pub struct Dataset {
     pub years: Option<Vec<i32>>,
     /// The user's own node ids.
     pub ids: Ids,
-    /// What was decided by what a file of edges holds; a store does not keep it.
+    /// What the reader inferred from the content of the edge file. A store does not keep it.
     pub remarks: Vec<format::Remark>,
 }
 
@@ -107,7 +107,7 @@ impl Dataset {
         self.held_out_pairs().len()
     }
 
-    /// Those edges, ascending; one without direction is called by its smaller end first.
+    /// The held-out edges in ascending order; an undirected edge starts with its smaller node.
     pub(crate) fn held_out_pairs(&self) -> Vec<(u32, u32)> {
         let is_directed = self.graph.is_directed();
         let key = |&(from, to): &(u32, u32)| match is_directed {
@@ -121,7 +121,7 @@ impl Dataset {
         pairs
     }
 
-    /// Bytes that it takes, about.
+    /// Approximate size in memory, in bytes.
     pub fn bytes(&self) -> u64 {
         let pairs = |split: &Option<LinkSplit>| split.as_ref().map_or(0, |s| 8 * (s.edges.len() + s.non_edges.len()));
         let numbers = |numbers: &Option<Vec<f32>>| numbers.as_ref().map_or(0, |numbers| 4 * numbers.len());

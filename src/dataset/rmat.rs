@@ -1,8 +1,8 @@
-//! Made-up graphs of any size with few hubs and many leaves: R-MAT (Chakrabarti, Zhan and Faloutsos, 2004).
+//! Random graphs of any size with skewed degrees: R-MAT (Chakrabarti, Zhan and Faloutsos, 2004).
 //!
-//! An edge falls into a quarter of the adjacency matrix, then into a quarter of that, and so on down to one entry. Edge `n`
-//! is a function of the seed and of `n`, so whichever thread draws it, it is the same. An edge may be drawn again: the import
-//! counts it once ([`Duplicates::Once`](crate::graph::Duplicates), the default of a config for these graphs), because it
+//! Each edge is drawn by choosing a quarter of the adjacency matrix, then a quarter of that quarter, down to one entry.
+//! Edge `n` is a function of the seed and `n`, so the result does not depend on the threads. An edge may be drawn twice: the
+//! import counts it once ([`Duplicates::Once`](crate::graph::Duplicates), the default of a config for these graphs), because it
 //! sorts the entries anyway.
 
 use std::collections::TryReserveError;
@@ -14,13 +14,13 @@ use super::{Dataset, EdgeList, Ids};
 use crate::kernel;
 use crate::kernel::random::{bits, stream, words};
 
-/// How these graphs are called, `N` being the scale.
+/// The names of these graphs; `N` is the scale.
 pub const NAMES: &str = "rmat-N";
-/// Scales that there are.
+/// Valid scales.
 pub const SCALES: RangeInclusive<u32> = 6..=26;
-/// Edges that may be drawn for a node.
+/// Valid numbers of edges for each node.
 pub const DEGREES: RangeInclusive<u32> = 1..=1024;
-/// Edges drawn for a node unless the name says otherwise.
+/// Edges for each node, unless the name states another number.
 pub const DEFAULT_DEGREE: u32 = 32;
 
 const PREFIX: &str = "rmat-";
@@ -32,10 +32,10 @@ const LEVELS: u32 = 8;
 const BLOCKS: u32 = SCALES.end().div_ceil(LEVELS);
 /// Edges that a thread takes at a time.
 const CHUNK: usize = 1 << 16;
-/// Edges drawn side by side, which lets the compiler use vectors; every graph has a multiple of them.
+/// Edges drawn together, so that the compiler can vectorise. Divides the number of edges of every graph.
 const SIDE_BY_SIDE: usize = 8;
 
-/// An R-MAT graph: 2^scale nodes, and so many edges for each, drawn with a = 0.57 and b = c = 0.19. Edges have no direction,
+/// An R-MAT graph of 2^scale nodes and degree · 2^scale edges, with a = 0.57 and b = c = 0.19. Edges have no direction,
 /// join two nodes, and may be listed more than once.
 ///
 /// ```
@@ -53,9 +53,9 @@ pub struct Rmat {
 
 /// A graph whose edges do not fit into memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the {} edges of `{graph}` need {} MB, and there is no room for them: take a smaller scale", graph.edges(),
+#[error("the {} edges of `{graph}` need {} MB, which cannot be allocated: choose a smaller scale", graph.edges(),
     graph.bytes() / 1_000_000)]
-pub struct NoRoom {
+pub struct GraphTooLarge {
     /// The graph.
     pub graph: Rmat,
     /// What the system says.
@@ -92,13 +92,13 @@ impl Rmat {
     }
 
     /// Draws the edges.
-    pub fn draw(self, seed: u64) -> Result<EdgeList, NoRoom> {
+    pub fn draw(self, seed: u64) -> Result<EdgeList, GraphTooLarge> {
         self.draw_with(seed, kernel::cores())
     }
 
-    fn draw_with(self, seed: u64, threads: usize) -> Result<EdgeList, NoRoom> {
+    fn draw_with(self, seed: u64, threads: usize) -> Result<EdgeList, GraphTooLarge> {
         let mut edges = Vec::new();
-        edges.try_reserve_exact(self.edges()).map_err(|source| NoRoom { graph: self, source })?;
+        edges.try_reserve_exact(self.edges()).map_err(|source| GraphTooLarge { graph: self, source })?;
         edges.resize(self.edges(), (0, 0));
         let shuffle = Shuffle::new(seed, self.scale);
         let chunks = Mutex::new(edges.chunks_mut(CHUNK).enumerate());
@@ -121,8 +121,8 @@ impl Rmat {
         Ok(EdgeList { nodes: self.nodes(), edges, weights: None, directed: false })
     }
 
-    /// The graph alone: nothing is held out, and nodes are called by their rows.
-    pub(super) fn load(self, seed: u64) -> Result<Dataset, NoRoom> {
+    /// A dataset of the graph alone: nothing is held out, and ids are rows.
+    pub(super) fn load(self, seed: u64) -> Result<Dataset, GraphTooLarge> {
         let (graph, ids) = (self.draw(seed)?, Ids::counted(0, self.nodes()));
         Ok(Dataset { name: self.to_string(), graph: graph.into(), ids, ..Dataset::default() })
     }
@@ -138,12 +138,12 @@ impl fmt::Display for Rmat {
     }
 }
 
-/// A number in digits; a sign is none.
+/// A number without a sign.
 fn number(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// The entries of the matrix that the edges from `first` on fall on; an edge on the diagonal is drawn again.
+/// The matrix entries of the edges from `first` on. An edge on the diagonal is drawn again.
 #[inline]
 fn places(seed: u64, first: u64, scale: u32) -> [(u32, u32); SIDE_BY_SIDE] {
     let (rows, cols) = descend::<SIDE_BY_SIDE>(seed, first, 0, scale);
@@ -158,7 +158,7 @@ fn places(seed: u64, first: u64, scale: u32) -> [(u32, u32); SIDE_BY_SIDE] {
     })
 }
 
-/// Goes down to one entry for each of the edges from `first` on, a quarter a level.
+/// Descends to one entry for each of the edges from `first` on, one quarter for each level.
 #[inline(always)]
 fn descend<const N: usize>(seed: u64, first: u64, attempt: u32, scale: u32) -> ([u32; N], [u32; N]) {
     const LIMITS: [u32; 3] =
@@ -182,13 +182,13 @@ fn descend<const N: usize>(seed: u64, first: u64, attempt: u32, scale: u32) -> (
             }
         }
     }
-    // The last block may decide more levels than there are.
+    // The last block may have decided more levels than the scale has.
     let more = blocks * LEVELS - scale;
     (rows.map(|row| row >> more), cols.map(|col| col >> more))
 }
 
-/// Renumbers nodes, so that hubs are anywhere: each round multiplies by an odd number, adds another and folds the upper half
-/// over the lower, all of which can be undone.
+/// A pseudo-random permutation of the nodes, so that hubs are not the first rows. Each round multiplies by an odd number,
+/// adds another, and xors the upper half of the bits onto the lower; each step is a bijection.
 struct Shuffle {
     mask: u32,
     fold: u32,
@@ -197,7 +197,7 @@ struct Shuffle {
 
 impl Shuffle {
     fn new(seed: u64, scale: u32) -> Self {
-        // No edge gets as far as this block.
+        // No edge uses this block of random numbers.
         let round = |round| bits(seed, stream::EDGES, round, u32::MAX);
         let rounds = [0, 1, 2, 3].map(round).map(|bits| (bits as u32 | 1, (bits >> 32) as u32));
         Self { mask: (1 << scale) - 1, fold: scale.div_ceil(2), rounds }

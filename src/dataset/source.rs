@@ -5,9 +5,9 @@ use std::str::FromStr;
 use super::budget::Budget;
 use super::catalog::{self, CatalogError, ENTRIES, Entry};
 use super::format::{EdgeOptions, FormatError, OgbOptions, read_asymproj, read_edges, read_ogb, read_planetoid};
-use super::holdout::{Held, Holdout, HoldoutError, bytes_to_hold_out, hold_out};
+use super::holdout::{HeldOut, Holdout, HoldoutError, bytes_to_hold_out, hold_out};
 use super::nodes::{self, FractionsError, NodeDataError, NodeFiles};
-use super::rmat::{self, NoRoom, Rmat};
+use super::rmat::{self, GraphTooLarge, Rmat};
 use super::store::{Store, StoreError};
 use super::{Dataset, demo};
 
@@ -78,7 +78,7 @@ pub enum LoadError {
     Fractions(#[from] FractionsError),
     /// It is too large to generate here.
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    TooLarge(#[from] GraphTooLarge),
     /// It is in a store that cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -133,10 +133,10 @@ impl Source {
             }
             Self::Edges(file) => {
                 let read = read_edges(&file.path, &file.options)?;
-                let room = Budget::current().take(bytes_to_hold_out(&read.edges));
+                let room = Budget::current().reserve(bytes_to_hold_out(&read.edges));
                 let _room = room.map_err(|over| over.reading(&file.path))?;
                 let held = hold_out(&read.edges, file.holdout, seed);
-                let Held { graph, valid, test } =
+                let HeldOut { graph, valid, test } =
                     held.map_err(|source| LoadError::Holdout { path: file.path.clone(), source })?;
                 let (name, graph) = (self.to_string(), graph.into());
                 Ok(Dataset { name, graph, valid, test, ids: read.ids, remarks: read.remarks, ..Dataset::default() })

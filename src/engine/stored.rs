@@ -162,7 +162,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::dataset::store::{Making, Numbering, Store, Writer};
+    use crate::dataset::store::{MatrixSettings, Numbering, Store, Writer};
     use crate::dataset::{Dataset, EdgeList};
     use crate::engine::local_mesh::meshes;
     use crate::engine::{Cluster, run};
@@ -185,11 +185,11 @@ mod tests {
         let graph = Graph::from_edges(dataset.graph.list().unwrap(), import).unwrap();
         let mut writer = Writer::create(&path).unwrap();
         writer.dataset(&dataset).unwrap();
-        let making = Making { import, usual_import: import, directed: true, numbering: Numbering::Given };
-        writer.finish_with(&graph, making, None).unwrap();
+        let settings = MatrixSettings { import, usual_import: import, directed: true, numbering: Numbering::Given };
+        writer.finish_with(&graph, settings, None).unwrap();
         for processes in [2, 3] {
             let meshes = meshes(processes);
-            let looked_at = meshes.iter().map(|mesh| {
+            let tiles_read = meshes.iter().map(|mesh| {
                 let (cluster, path) = (Cluster { mesh: Some(mesh), ..Cluster::threads(1) }, path.clone());
                 thread::spawn(move || {
                     let dataset = Store::open(&path).unwrap().dataset().unwrap();
@@ -202,15 +202,15 @@ mod tests {
                         (0..2).try_for_each(|program| session.multiply(program, &panel).map(drop))
                     });
                     done.unwrap();
-                    [&graph.adjacency, &graph.adjacency.transposed()].map(|matrix| matrix.tiles_looked_at())
+                    [&graph.adjacency, &graph.adjacency.transposed()].map(|matrix| matrix.tiles_read())
                 })
             });
-            let looked_at: Vec<_> = looked_at.collect();
-            let looked_at: Vec<[usize; 2]> = looked_at.into_iter().map(|one| one.join().unwrap()).collect();
+            let tiles_read: Vec<_> = tiles_read.collect();
+            let tiles_read: Vec<[usize; 2]> = tiles_read.into_iter().map(|one| one.join().unwrap()).collect();
             let tiles = graph.adjacency.tiling().count();
             for side in [0, 1] {
-                assert_eq!(looked_at.iter().map(|sides| sides[side]).sum::<usize>(), tiles, "{looked_at:?}");
-                assert!(looked_at.iter().all(|sides| sides[side] <= tiles / processes + 2), "{looked_at:?}");
+                assert_eq!(tiles_read.iter().map(|sides| sides[side]).sum::<usize>(), tiles, "{tiles_read:?}");
+                assert!(tiles_read.iter().all(|sides| sides[side] <= tiles / processes + 2), "{tiles_read:?}");
             }
             meshes.into_iter().for_each(|mesh| mesh.leave());
         }

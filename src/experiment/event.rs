@@ -4,12 +4,12 @@ use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
 use super::metrics::FINETUNE;
-use crate::dataset::gauge::BYTES_READ;
+use crate::dataset::progress::BYTES_READ;
 use crate::dataset::{Dataset, Source};
 use crate::engine::checkpoint::Notice;
 use crate::evaluate::Metric;
 use crate::finetune::{Kernel, TuneProgress, network};
-use crate::graph::{Gauge, TILES_MADE};
+use crate::graph::{ProgressCounter, TILES_MADE};
 use crate::svd;
 
 /// Something that happens while an experiment runs.
@@ -83,7 +83,7 @@ pub enum End {
 
 impl Task<'_> {
     /// The gauge that counts its work, and whether it counts bytes; the other tasks tell of their steps.
-    pub fn gauge(&self) -> Option<(&'static Gauge, bool)> {
+    pub fn gauge(&self) -> Option<(&'static ProgressCounter, bool)> {
         match self {
             Self::Load(_) => Some((&BYTES_READ, true)),
             Self::Import => Some((&TILES_MADE, false)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::RunError;
 use super::event::{End, Event, Observer, Running, Task};
 use crate::config::Experiment;
-use crate::dataset::{Budget, Dataset, EdgeList, Edges, Source, Taken};
+use crate::dataset::{Budget, Dataset, EdgeList, Edges, Reservation, Source};
 use crate::graph::{Graph, Import, Order};
 
 /// Makes or reads a dataset.
@@ -45,7 +45,7 @@ pub(crate) fn renumber(experiment: &Experiment, dataset: &mut Dataset) -> Result
         Some(known) => known,
         None => {
             let list = dataset.graph.list()?;
-            let _taken = memory_to_build(list, &dataset.name)?;
+            let _reserved = memory_to_build(list, &dataset.name)?;
             Order::by_degree(list)
         }
     };
@@ -90,7 +90,7 @@ fn graph_of_list(
     dataset: &str,
     observer: &Arc<dyn Observer>,
 ) -> Result<Graph, RunError> {
-    let _taken = memory_to_build(edges, dataset)?;
+    let _reserved = memory_to_build(edges, dataset)?;
     let running = Running::begin(observer, Task::Import);
     let graph =
         Graph::from_edges(edges, import).map_err(|source| RunError::Graph { dataset: dataset.to_owned(), source })?;
@@ -100,7 +100,7 @@ fn graph_of_list(
 }
 
 /// The memory that it takes to build the matrix of a list: a file may claim any number of nodes.
-fn memory_to_build(list: &EdgeList, dataset: &str) -> Result<Taken, RunError> {
-    let taken = Budget::current().take(Graph::bytes_to_build(list));
-    taken.map_err(|source| RunError::TooLarge { dataset: dataset.to_owned(), nodes: list.nodes, source })
+fn memory_to_build(list: &EdgeList, dataset: &str) -> Result<Reservation, RunError> {
+    let reserved = Budget::current().reserve(Graph::bytes_to_build(list));
+    reserved.map_err(|source| RunError::TooLarge { dataset: dataset.to_owned(), nodes: list.nodes, source })
 }

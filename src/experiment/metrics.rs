@@ -380,7 +380,7 @@ pub struct Scores(pub Vec<(String, f64)>);
 /// Where the time went; writing the results comes after and is not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Making or reading the dataset.
+    /// MatrixSettings or reading the dataset.
     pub load: f64,
     /// All stages.
     pub train: f64,

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::buckets::{Buckets, Packed, Packing};
 use super::cells::{Key, Sorter};
-use super::{Gauge, GraphError, STRIP_COLUMNS, Tiling, parallel};
+use super::{GraphError, ProgressCounter, STRIP_COLUMNS, Tiling, parallel};
 use crate::kernel::tile::Tile;
 
 /// Tiles of sparse matrices that were made of entries.
-pub static TILES_MADE: Gauge = Gauge::new();
+pub static TILES_MADE: ProgressCounter = ProgressCounter::new();
 
 /// What becomes of entries at the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -131,27 +131,31 @@ pub(super) fn build(
     cols: usize,
     duplicates: Duplicates,
 ) -> Result<Built, GraphError> {
-    let frame = Frame { tiling, cols, duplicates };
+    let target = BuildTarget { tiling, cols, duplicates };
     let packing = Packing::new(tiling, cols);
     match (packing.fits_half(), entries.has_values()) {
-        (true, false) => build_as::<u32, u32>(entries, packing, frame),
-        (true, true) => build_as::<u32, u64>(entries, packing, frame),
-        (false, false) => build_as::<u64, u32>(entries, packing, frame),
-        (false, true) => build_as::<u64, u64>(entries, packing, frame),
+        (true, false) => build_as::<u32, u32>(entries, packing, target),
+        (true, true) => build_as::<u32, u64>(entries, packing, target),
+        (false, false) => build_as::<u64, u32>(entries, packing, target),
+        (false, true) => build_as::<u64, u64>(entries, packing, target),
     }
 }
 
 /// What is to be built.
 #[derive(Clone, Copy)]
-struct Frame {
+struct BuildTarget {
     tiling: Tiling,
     cols: usize,
     duplicates: Duplicates,
 }
 
 /// Builds by way of buckets of `P` and strips of `K`.
-fn build_as<P: Packed, K: Key>(entries: impl Entries, packing: Packing, frame: Frame) -> Result<Built, GraphError> {
-    let Frame { tiling, cols, duplicates } = frame;
+fn build_as<P: Packed, K: Key>(
+    entries: impl Entries,
+    packing: Packing,
+    target: BuildTarget,
+) -> Result<Built, GraphError> {
+    let BuildTarget { tiling, cols, duplicates } = target;
     let threads = parallel::threads(entries.size());
     let fill = |part| Buckets::<P>::fill(&entries, part, tiling, packing);
     let buckets = parallel::parts(entries.units(), threads, fill);

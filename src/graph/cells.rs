@@ -93,7 +93,7 @@ impl<K: Key> Sorter<K> {
         duplicates: Duplicates,
     ) -> Result<Sorted, GraphError> {
         let row_bits = height.next_power_of_two().trailing_zeros();
-        let ends = self.throw(buckets, packing);
+        let ends = self.scatter(buckets, packing);
         self.rows.clear();
         self.counts.clear();
         self.columns.clear();
@@ -120,7 +120,7 @@ impl<K: Key> Sorter<K> {
     }
 
     /// Throws entries together by strip, in the order they came; says where each strip ends.
-    fn throw<P: Packed>(&mut self, buckets: &[Bucket<P>], packing: Packing) -> Vec<usize> {
+    fn scatter<P: Packed>(&mut self, buckets: &[Bucket<P>], packing: Packing) -> Vec<usize> {
         let bits = self.bits;
         let mut next = vec![0usize; self.strips + 1];
         for place in buckets.iter().flat_map(|(places, _)| *places) {

@@ -30,7 +30,7 @@ pub struct Order {
 
 impl Order {
     /// The order by degree, if it pays: the nodes of most edges first, in each of a few groups of strips; those of a strip
-    /// dealt out to its tiles in turn, so that tiles have about the same work. It depends on the edges alone.
+    /// deal_to_strips out to its tiles in turn, so that tiles have about the same work. It depends on the edges alone.
     pub fn by_degree(list: &EdgeList) -> Option<Self> {
         let strips = list.nodes.div_ceil(STRIP_COLUMNS);
         if strips < 2 || list.edges.is_empty() {
@@ -51,7 +51,7 @@ impl Order {
         nodes.sort_by_key(|&node| std::cmp::Reverse(degrees[node as usize]));
         let tile_rows = Tiling::new(list.nodes).tile_rows();
         let mut rows = vec![0; list.nodes];
-        for (strip, members) in dealt(&nodes).into_iter().enumerate() {
+        for (strip, members) in deal_to_strips(&nodes).into_iter().enumerate() {
             let tiles = (members.len() / tile_rows).max(1);
             let height = members.len() / tiles;
             for (rank, &node) in members.iter().enumerate() {
@@ -99,7 +99,7 @@ impl Order {
 }
 
 /// Deals out nodes, those of most edges first, to strips: to the first strip of every group, then to the second ones.
-fn dealt(nodes: &[u32]) -> Vec<Vec<u32>> {
+fn deal_to_strips(nodes: &[u32]) -> Vec<Vec<u32>> {
     let count = nodes.len().div_ceil(STRIP_COLUMNS);
     let groups = (count / LEAST_STRIPS).clamp(1, GROUPS);
     let room = |strip: usize| STRIP_COLUMNS.min(nodes.len() - strip * STRIP_COLUMNS);
@@ -122,7 +122,7 @@ fn dealt(nodes: &[u32]) -> Vec<Vec<u32>> {
 /// Over a sample of nodes, how many strips have entries in their rows: as they are numbered, and in another order.
 fn runs(list: &EdgeList, order: &Order) -> (usize, usize) {
     let (step, width) = (list.nodes.div_ceil(SAMPLE), STRIP_COLUMNS as u32);
-    let [mut before, mut after] = [(); 2].map(|()| Met::of(list.nodes.div_ceil(step), list.nodes));
+    let [mut before, mut after] = [(); 2].map(|()| StripOccupancy::of(list.nodes.div_ceil(step), list.nodes));
     let mut meet = |node: u32, other: u32| {
         if (node as usize).is_multiple_of(step) {
             before.note(node as usize / step, other / width);
@@ -139,12 +139,12 @@ fn runs(list: &EdgeList, order: &Order) -> (usize, usize) {
 }
 
 /// Which rows have entries in which strips: a bit for each of either.
-struct Met {
+struct StripOccupancy {
     strips: usize,
     bits: Vec<u64>,
 }
 
-impl Met {
+impl StripOccupancy {
     fn of(rows: usize, columns: usize) -> Self {
         let strips = columns.div_ceil(STRIP_COLUMNS);
         Self { strips, bits: vec![0; (rows * strips).div_ceil(u64::BITS as usize)] }
@@ -208,7 +208,7 @@ mod tests {
     fn every_node_is_dealt_out_once_whatever_their_number() {
         for nodes in [1, STRIP_COLUMNS, 5 * STRIP_COLUMNS + 7, 9 * STRIP_COLUMNS + 1, 11 * STRIP_COLUMNS] {
             let ranked: Vec<u32> = (0..nodes as u32).collect();
-            let strips = dealt(&ranked);
+            let strips = deal_to_strips(&ranked);
             let (last, full) = strips.split_last().unwrap();
             assert!(
                 full.iter().all(|strip| strip.len() == STRIP_COLUMNS) && last.len() == (nodes - 1) % STRIP_COLUMNS + 1

@@ -19,14 +19,14 @@ pub(super) fn sort_by_place<K: Key>(keys: &mut [K], bits: u32, spare: &mut Vec<K
     let passes = bits.div_ceil(DIGIT).max(1);
     for pass in 0..passes {
         let (from, to) = if pass % 2 == 0 { (&*keys, &mut *spare) } else { (&*spare, &mut *keys) };
-        throw(from, to, pass * DIGIT);
+        scatter(from, to, pass * DIGIT);
     }
     if passes % 2 == 1 {
         keys.copy_from_slice(spare);
     }
 }
 
-fn throw<K: Key>(from: &[K], to: &mut [K], shift: u32) {
+fn scatter<K: Key>(from: &[K], to: &mut [K], shift: u32) {
     const MASK: u32 = (1 << DIGIT) - 1;
     let mut next = [0u32; 1 << DIGIT];
     for key in from {

@@ -85,7 +85,7 @@ impl Slot {
 
     /// Whether the tile has a source and was used.
     #[cfg(all(test, feature = "cluster", feature = "formats"))]
-    pub fn is_looked_at(&self) -> bool {
+    pub fn was_read(&self) -> bool {
         matches!(self, Self::Stored(stored) if stored.tile.get().is_some())
     }
 

@@ -288,7 +288,7 @@ impl Sparse {
             let (outline, transposed) = (self.outline, OnceLock::new());
             return Sparse { cols: self.rows(), tiling, tiles: Vec::new(), outline, symmetric: false, transposed };
         }
-        let built = build(Listed { matrix: self, is_turned: true }, tiling, self.rows(), Duplicates::Add);
+        let built = build(MatrixEntries { matrix: self, is_transposed: true }, tiling, self.rows(), Duplicates::Add);
         // Entries of a matrix are finite, in range and in different places, and no tile can have more of them than
         // the check of an equally large tile let pass; only a tile beyond 2³² entries is left.
         let built = built.unwrap_or_else(|error| panic!("transpose of a matrix: {error}"));
@@ -325,12 +325,12 @@ impl Sparse {
 }
 
 /// The entries of a matrix, to be cut into other tiles: as they are, or with rows and columns exchanged.
-struct Listed<'a> {
+struct MatrixEntries<'a> {
     matrix: &'a Sparse,
-    is_turned: bool,
+    is_transposed: bool,
 }
 
-impl Entries for Listed<'_> {
+impl Entries for MatrixEntries<'_> {
     fn units(&self) -> usize {
         self.matrix.tiling.count()
     }
@@ -341,7 +341,7 @@ impl Entries for Listed<'_> {
 
     #[inline]
     fn visit(&self, units: Range<usize>, mut f: impl FnMut(u32, u32, f32)) {
-        match self.is_turned {
+        match self.is_transposed {
             true => self.matrix.for_each_of(units, |row, col, value| f(col as u32, row as u32, value)),
             false => self.matrix.for_each_of(units, |row, col, value| f(row as u32, col as u32, value)),
         }

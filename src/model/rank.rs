@@ -5,7 +5,7 @@
 //! that does best is the one to embed all the edges with.
 
 use super::embedding::{ModelError, Options, embed};
-use crate::dataset::{EdgeList, Held, Holdout, LinkSplit, hold_out_against};
+use crate::dataset::{EdgeList, HeldOut, Holdout, LinkSplit, hold_out_against};
 use crate::engine::{Cluster, Monitor};
 use crate::evaluate::{EvaluateError, roc_auc};
 use crate::graph::{Graph, GraphError, Import};
@@ -109,7 +109,7 @@ fn split(edges: &EdgeList, search: &RankSearch, seed: u64) -> Result<(EdgeList, 
     // With the seed itself the draws would be those that held out the validation and test edges.
     let seed = bits(seed, stream::SPLIT, u64::MAX, 1);
     let holdout = Holdout { valid: 0.0, test: 1.0 - search.kept };
-    let Held { graph, test, .. } = hold_out_against(edges, holdout, search.negatives, seed);
+    let HeldOut { graph, test, .. } = hold_out_against(edges, holdout, search.negatives, seed);
     match test {
         Some(split) if !graph.edges.is_empty() && !split.edges.is_empty() => Ok((graph, split)),
         _ => Err(RankError::TooFewEdges { edges: edges.edges.len() }),

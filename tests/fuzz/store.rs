@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use isvd_dist::dataset::catalog::sha256;
-use isvd_dist::dataset::store::{MANIFEST, MANIFEST_SUM, Making, Numbering, Store, StoreError, Writer};
+use isvd_dist::dataset::store::{MANIFEST, MANIFEST_SUM, MatrixSettings, Numbering, Store, StoreError, Writer};
 use isvd_dist::dataset::{Dataset, EdgeList, Ids, LinkSplit, NodeSplit, SparseFeatures};
 use isvd_dist::engine::fuzz::{Draw, Target};
 use isvd_dist::graph::{Graph, Import};
@@ -54,7 +54,7 @@ fn write(folder: &Path) {
     };
     let mut writer = Writer::create(folder).unwrap();
     writer.dataset(&dataset).unwrap();
-    let making = Making {
+    let making = MatrixSettings {
         import: Import::default(),
         usual_import: Import::default(),
         directed: true,

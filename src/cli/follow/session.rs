@@ -256,7 +256,7 @@ impl<'a> Session<'a> {
         }
         let over = |over: OverBudget| FollowError::from(StreamError::from(over.reading(&path)));
         let needed = updates.iter().map(|update| update.text_bytes() + TO_APPLY).sum();
-        let _taken = Budget::current().take(needed).map_err(over)?;
+        let _reserved = Budget::current().reserve(needed).map_err(over)?;
         let entries = updates.iter().map(Entry::from).collect();
         // These are in the log; what follows from the updates follows from them again.
         let counts = self.complaints.take();

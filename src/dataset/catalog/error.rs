@@ -17,12 +17,15 @@ pub enum CatalogError {
         nearest: Option<&'static str>,
     },
     /// Nowhere are all files that an experiment needs.
-    #[error("the files of `{name}` are not here:{}\nfetch the dataset, or name the folder that holds it", list(looked))]
+    #[error(
+        "the files of `{name}` are not here:{}\nfetch the dataset, or name the folder that holds it",
+        list(searched)
+    )]
     Missing {
         /// The dataset.
         name: &'static str,
-        /// Where they were looked for, in order.
-        looked: Vec<Lacking>,
+        /// Where they were searched for, in order.
+        searched: Vec<IncompleteFolder>,
     },
     /// A file is there and cannot be read.
     #[error("cannot read {}", path.display())]
@@ -36,7 +39,7 @@ pub enum CatalogError {
 
 /// A folder that does not hold all files of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lacking {
+pub struct IncompleteFolder {
     /// The folder.
     pub folder: PathBuf,
     /// Whether it is there at all.
@@ -45,7 +48,7 @@ pub struct Lacking {
     pub missing: Vec<&'static str>,
 }
 
-impl fmt::Display for Lacking {
+impl fmt::Display for IncompleteFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.exists {
             true => write!(f, "{} lacks {}", self.folder.display(), self.missing.join(", ")),
@@ -63,6 +66,6 @@ fn hint(nearest: Option<&str>) -> String {
     }
 }
 
-fn list(looked: &[Lacking]) -> String {
-    looked.iter().map(|lacking| format!("\n  {lacking}")).collect()
+fn list(searched: &[IncompleteFolder]) -> String {
+    searched.iter().map(|incomplete| format!("\n  {incomplete}")).collect()
 }

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use super::{CatalogError, DATA_VARIABLE, Entry, Lacking, find};
+use super::{CatalogError, DATA_VARIABLE, Entry, IncompleteFolder, find};
 
 /// The folder of datasets that is looked at below the current one.
 const LOCAL: &str = "data";
@@ -21,7 +21,7 @@ pub fn locate(name: &str, data: Option<&Path>) -> Result<PathBuf, CatalogError> 
 
 /// The folder of `entry` below the first of `folders` that holds every file an experiment needs.
 pub fn locate_among(entry: &Entry, folders: &[PathBuf]) -> Result<PathBuf, CatalogError> {
-    let mut looked = Vec::new();
+    let mut searched = Vec::new();
     for folder in folders {
         let folder = folder.join(entry.folder);
         let missing: Vec<_> =
@@ -29,12 +29,12 @@ pub fn locate_among(entry: &Entry, folders: &[PathBuf]) -> Result<PathBuf, Catal
         if missing.is_empty() {
             return Ok(folder);
         }
-        looked.push(Lacking { exists: folder.is_dir(), folder, missing });
+        searched.push(IncompleteFolder { exists: folder.is_dir(), folder, missing });
     }
-    Err(CatalogError::Missing { name: entry.name, looked })
+    Err(CatalogError::Missing { name: entry.name, searched })
 }
 
-/// Where datasets are looked for, in order: `data`, `$ISVD_DATA`, `./data`, the user's cache.
+/// Where datasets are searched for, in order: `data`, `$ISVD_DATA`, `./data`, the user's cache.
 pub fn search_folders(data: Option<&Path>) -> Vec<PathBuf> {
     let candidates = [data.map(Path::to_owned), named(), Some(PathBuf::from(LOCAL)), cache_folder()];
     let mut folders: Vec<PathBuf> = Vec::new();

@@ -1,4 +1,4 @@
-//! The datasets of the paper: where they come from, what their files are, and where they are looked for.
+//! The datasets of the paper: where they come from, what their files are, and where they are searched for.
 //!
 //! Nothing here reads what is in a file. [`locate`] finds the folder of a dataset, [`Entry::check`] compares its files
 //! with the sizes and sums on record, and [`fetch`](super::fetch) gets what is missing.
@@ -22,7 +22,7 @@ use std::fmt;
 use serde::Serialize;
 
 pub use entries::ENTRIES;
-pub use error::{CatalogError, Lacking};
+pub use error::{CatalogError, IncompleteFolder};
 pub use locate::{cache_folder, locate, locate_among, search_folders, target_folder};
 pub use status::{Status, sha256};
 

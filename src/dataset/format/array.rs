@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::FormatError;
 use super::rows::Pairs;
-use crate::dataset::budget::{Budget, OverBudget, Taken};
+use crate::dataset::budget::{Budget, OverBudget, Reservation};
 use crate::kernel::elementwise::first_non_finite;
 
 const SAVE_AGAIN: &str = "save the array again with another type";
@@ -118,8 +118,8 @@ pub struct Array<'a> {
     /// Whether the first index runs fastest.
     pub fortran: bool,
     pub(crate) bytes: Cow<'a, [u8]>,
-    /// What the bytes take, if they are this array's own.
-    pub(crate) _taken: Taken,
+    /// The memory of the bytes, if the array owns them.
+    pub(crate) _reserved: Reservation,
 }
 
 impl<'a> Array<'a> {
@@ -145,9 +145,9 @@ impl<'a> Array<'a> {
         FormatError::byte(&self.path, self.offset + (at * self.element.size) as u64, found, expected, remedy)
     }
 
-    /// Takes the memory of a list that is made of the elements.
-    fn room_for<T>(&self) -> Result<Taken, FormatError> {
-        Budget::current().take_for::<T>(self.len()).map_err(|over| over.reading(&self.path))
+    /// Reserves memory for a list of the elements.
+    fn reserve_elements<T>(&self) -> Result<Reservation, FormatError> {
+        Budget::current().reserve_for::<T>(self.len()).map_err(|over| over.reading(&self.path))
     }
 
     fn wrong_type(&self, expected: &'static str) -> FormatError {
@@ -167,7 +167,7 @@ impl<'a> Array<'a> {
         if !self.element.is_whole() {
             return Err(self.wrong_type("whole numbers"));
         }
-        self.room_for::<i64>()?.keep();
+        self.reserve_elements::<i64>()?.keep();
         let number = |(at, bytes)| {
             let number = self.element.whole(bytes);
             i64::try_from(number)
@@ -181,7 +181,7 @@ impl<'a> Array<'a> {
         if !self.element.is_whole() {
             return Err(self.wrong_type("whole numbers"));
         }
-        self.room_for::<u32>()?.keep();
+        self.reserve_elements::<u32>()?.keep();
         let index = |(at, bytes)| {
             let number = self.element.whole(bytes);
             let fits = u32::try_from(number).ok().filter(|&index| (index as usize) < bound);
@@ -199,7 +199,7 @@ impl<'a> Array<'a> {
         if !self.element.is_whole() && self.element.kind != ElementKind::Float {
             return Err(self.wrong_type("numbers"));
         }
-        self.room_for::<f32>()?.keep();
+        self.reserve_elements::<f32>()?.keep();
         let plain = ElementType { kind: ElementKind::Float, size: 4, big_endian: false };
         let stored: Vec<f32> = if self.element == plain {
             self.bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
@@ -216,14 +216,14 @@ impl<'a> Array<'a> {
         if !self.fortran || rows < 2 || columns < 2 {
             return Ok(stored);
         }
-        let _stored = self.room_for::<f32>()?;
+        let _stored = self.reserve_elements::<f32>()?;
         let place = |n: usize| stored[n % columns * rows + n / columns];
         Ok((0..stored.len()).map(place).collect())
     }
 
     /// Its elements as whole numbers, `None` where there is none, in the order they are stored.
     pub(crate) fn nullable(&self) -> Result<Vec<Option<i64>>, FormatError> {
-        self.room_for::<Option<i64>>()?.keep();
+        self.reserve_elements::<Option<i64>>()?.keep();
         if self.element.is_whole() {
             return Ok(self.integers()?.into_iter().map(Some).collect());
         }
@@ -260,58 +260,61 @@ impl<'a> Array<'a> {
     }
 
     /// Pairs of ids: `n × 2`, or `2 × n` as some programs store them.
-    pub(crate) fn pairs(&self) -> Result<(Pairs, Taken), FormatError> {
-        let (count, across) = pair_shape(&self.shape, &self.path, self.offset)?;
+    pub(crate) fn pairs(&self) -> Result<ArrayPairs, FormatError> {
+        let (count, in_columns) = self.pair_shape()?;
         if !self.element.is_whole() {
             return Err(self.wrong_type("whole numbers"));
         }
-        // Where the two of a pair are neighbours, and where all first ones come before all second ones.
-        let neighbours = across == self.fortran;
+        // The two ids of a pair are adjacent, or all first ids come before all second ones.
+        let are_adjacent = in_columns == self.fortran;
         let (budget, over) = (Budget::current(), |over: OverBudget| over.reading(&self.path));
-        let (mut pairs, mut taken) = (Pairs::default(), Taken::default());
-        pairs.make_room(count, &budget, &mut taken).map_err(over)?;
+        let (mut pairs, mut reserved) = (Pairs::default(), Reservation::default());
+        pairs.reserve_within(count, &budget, &mut reserved).map_err(over)?;
         for n in 0..count {
-            let (from, to) = if neighbours { (2 * n, 2 * n + 1) } else { (n, count + n) };
-            pairs.push_within(self.id(from)?, self.id(to)?, &budget, &mut taken).map_err(over)?;
+            let (from, to) = if are_adjacent { (2 * n, 2 * n + 1) } else { (n, count + n) };
+            pairs.push_within(self.id(from)?, self.id(to)?, &budget, &mut reserved).map_err(over)?;
         }
-        Ok((pairs, taken))
+        Ok(ArrayPairs { pairs, reserved, in_columns })
+    }
+
+    /// The number of pairs, and whether each column is one.
+    fn pair_shape(&self) -> Result<(usize, bool), FormatError> {
+        match self.shape[..] {
+            [count, 2] => Ok((count, false)),
+            [2, count] => Ok((count, true)),
+            _ => {
+                let found = format!("an array of shape {:?}", self.shape);
+                let remedy = "save an array with two ids in each row";
+                Err(self.wrong(0, found, "pairs: a shape of [n, 2] or [2, n]", remedy))
+            }
+        }
     }
 
     fn id(&self, at: usize) -> Result<u64, FormatError> {
         let size = self.element.size;
-        id(self.element, &self.bytes[at * size..][..size])
-            .map_err(|found| self.wrong(at, found, "an id of 0 or more", "renumber the nodes"))
+        let number = self.element.whole(&self.bytes[at * size..][..size]);
+        let negative =
+            |_| self.wrong(at, format!("the negative id {number}"), "an id of 0 or more", "renumber the nodes");
+        u64::try_from(number).map_err(negative)
     }
+}
+
+/// The pairs of an array.
+pub(crate) struct ArrayPairs {
+    pub pairs: Pairs,
+    pub reserved: Reservation,
+    /// Whether each column of the array is a pair, rather than each row.
+    pub in_columns: bool,
 }
 
 /// Axes of the largest array, as of numpy.
 const MOST_AXES: usize = 64;
 
-/// Bytes of an array of a shape; `None` for shapes of which no array can be, whose lengths nobody may multiply.
+/// Bytes of an array of a shape; `None` if no memory can hold it.
 pub(crate) fn bytes_of_shape(shape: &[usize], element: ElementType) -> Option<usize> {
     let room = shape.iter().try_fold(element.size, |product, &length| product.checked_mul(length.max(1)));
     let is_sound = shape.len() <= MOST_AXES && room.is_some_and(|room| room <= isize::MAX as usize);
     is_sound.then(|| shape.iter().product::<usize>() * element.size)
-}
-
-/// A number that is no less than zero; else what was found.
-#[inline]
-pub(crate) fn id(element: ElementType, bytes: &[u8]) -> Result<u64, String> {
-    let number = element.whole(bytes);
-    u64::try_from(number).map_err(|_| format!("the negative id {number}"))
-}
-
-/// How many pairs an array has, and whether they lie across: `2 × n`.
-pub(crate) fn pair_shape(shape: &[usize], path: &Path, offset: u64) -> Result<(usize, bool), FormatError> {
-    match shape {
-        [count, 2] => Ok((*count, false)),
-        [2, count] => Ok((*count, true)),
-        _ => {
-            let found = format!("an array of shape {shape:?}");
-            let remedy = "save an array with two ids in each row";
-            Err(FormatError::byte(path, offset, found, "pairs: a shape of [n, 2] or [2, n]", remedy))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::path::Path;
 use super::input::Input;
 use super::rows::{self, Pairs};
 use super::{FormatError, npy};
-use crate::dataset::budget::Taken;
 use crate::dataset::{Dataset, EdgeList, Ids, LinkSplit};
 
 /// Edges to learn from.
@@ -23,9 +22,9 @@ pub fn read_asymproj(folder: &Path, name: &str) -> Result<Dataset, FormatError> 
         if !path.exists() {
             return Err(FormatError::Missing { path, expected: expected.to_owned() });
         }
-        let (pairs, taken) = npy::read_pairs(Input::open(&path)?)?;
-        Taken::keep(taken);
-        Ok(pairs)
+        let read = npy::read_pairs(Input::open(&path)?)?;
+        read.reserved.keep();
+        Ok(read.pairs)
     };
     let train = read(TRAIN, "the training edges")?;
     if train.len() == 0 {

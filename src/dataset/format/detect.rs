@@ -1,7 +1,8 @@
-//! A graph from one file.
+//! Reading a graph or pairs from one file of any format.
 
 use std::path::Path;
 
+use super::array::ArrayPairs;
 use super::input::Input;
 use super::rows::{self, Piece};
 use super::{EdgeOptions, FormatError, Remark, Weights, matrix_market, npy, npz, text};
@@ -29,11 +30,11 @@ pub struct ReadEdges {
     pub edges: EdgeList,
     /// What the user calls the node of each row.
     pub ids: Ids,
-    /// What the file was.
+    /// The format of the file.
     pub format: Format,
     /// Whether its first line named the columns.
     pub header: bool,
-    /// What was decided by what the file holds.
+    /// Properties that were inferred from the content of the file.
     pub remarks: Vec<Remark>,
 }
 
@@ -60,13 +61,13 @@ fn edges_of(input: Input, options: &EdgeOptions) -> Result<ReadEdges, FormatErro
         Format::MatrixMarket => matrix_market::read_edges(input, options),
         Format::NumpyPairs => {
             let path = &input.path().to_owned();
-            let (pairs, _taken, is_across) = npy::read_pairs_either_way(input)?;
-            let remark = is_across.then_some(Remark::PairsInColumns { pairs: pairs.len() });
+            let ArrayPairs { pairs, reserved: _reserved, in_columns } = npy::read_pairs(input)?;
+            let remark = in_columns.then_some(Remark::PairsInColumns { pairs: pairs.len() });
             if pairs.len() == 0 {
                 return Err(FormatError::Empty { path: path.to_owned(), expected: "pairs of ids" });
             }
             let whole = Piece { part: 0, start: 0, end: pairs.len() };
-            let (edges, ids) = rows::number(vec![pairs], &[whole], options, path)?;
+            let (edges, ids) = rows::number_rows(vec![pairs], &[whole], options, path)?;
             let directed = options.directed.unwrap_or(false);
             let edges = EdgeList { nodes: ids.len(), edges, weights: None, directed };
             Ok(ReadEdges {
@@ -80,7 +81,7 @@ fn edges_of(input: Input, options: &EdgeOptions) -> Result<ReadEdges, FormatErro
     }
 }
 
-/// What becomes of a pair that names a node which the graph does not have.
+/// How pairs with unknown nodes are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownIds {
     /// It is an error.
@@ -95,7 +96,7 @@ pub enum UnknownIds {
 pub struct ReadPairs {
     /// In their order.
     pub pairs: Vec<(u32, u32)>,
-    /// How many were left out.
+    /// The number of pairs that were left out.
     pub skipped: u64,
 }
 
@@ -145,7 +146,7 @@ pub fn read_pairs(
     match input.format() {
         Format::Text => return text::read_pairs(input, ids, options, unknown),
         Format::NumpyPairs => {
-            let (pairs, _taken) = npy::read_pairs(input)?;
+            let ArrayPairs { pairs, reserved: _reserved, .. } = npy::read_pairs(input)?;
             for (entry, (from, to)) in pairs.iter().enumerate() {
                 let refused = read.push([from, to], |&id| ids.row_of_number(id)).map_err(over)?;
                 refused.map_or(Ok(()), |id| Err(rows::unknown(path, entry, id)))?;

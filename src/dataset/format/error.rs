@@ -177,7 +177,7 @@ impl FormatError {
         Self::Invalid { path, place, found, expected: expected.into(), remedy: remedy.into() }
     }
 
-    /// What the system said of a path; a folder is told apart.
+    /// An error of the system; a folder has a variant of its own.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         if source.kind() == io::ErrorKind::IsADirectory || path.is_dir() {
             return Self::Folder { path: path.to_owned() };

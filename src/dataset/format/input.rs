@@ -1,7 +1,7 @@
 //! A file that is opened once.
 //!
-//! What a file is can be told from its first bytes, and a pipe gives those once. So they are kept, and come again when the
-//! file is read. A file on the disk must be the same before and after it was read.
+//! The first bytes of a file tell its format, and a pipe gives them only once. They are therefore kept and read again with
+//! the rest. A file on disk must not change while it is read.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -13,12 +13,12 @@ use std::time::SystemTime;
 use super::error::FormatError;
 use super::text::GZIP;
 use super::{Format, matrix_market, npy, packed};
-use crate::dataset::budget::{Budget, Taken};
-use crate::dataset::gauge::Metered;
+use crate::dataset::budget::{Budget, Reservation};
+use crate::dataset::progress::CountedReader;
 
-/// Bytes that are looked at to tell what a file is.
+/// Bytes that are inspected to detect the format.
 const START: usize = 64;
-/// Bytes that are read at once at the least.
+/// Bytes of the smallest read.
 const STEP: usize = 64 << 10;
 
 /// An open file of any kind, unpacked while it is read.
@@ -30,27 +30,27 @@ pub(crate) struct Input {
     reader: Box<dyn Read + Send>,
     is_packed: bool,
     length: u64,
-    original: Original,
+    original: OpenedFile,
     budget: Budget,
 }
 
-/// The file itself, and what it was when it was opened.
-pub(crate) struct Original {
+/// A file, and its state when it was opened.
+pub(crate) struct OpenedFile {
     path: PathBuf,
     file: Arc<File>,
-    /// `None` for what is no regular file.
-    stamp: Option<Stamp>,
+    /// `None` unless it is a regular file.
+    stamp: Option<FileStamp>,
 }
 
-/// What changes with the content of a file.
+/// Metadata that changes with the content of a file.
 #[derive(PartialEq)]
-struct Stamp {
+struct FileStamp {
     identity: (u64, u64),
     length: u64,
     modified: Option<SystemTime>,
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         let identity = {
@@ -63,16 +63,16 @@ impl Stamp {
     }
 }
 
-impl Original {
+impl OpenedFile {
     fn new(path: &Path, file: Arc<File>, metadata: &Metadata) -> Self {
-        let stamp = metadata.is_file().then(|| Stamp::of(metadata));
+        let stamp = metadata.is_file().then(|| FileStamp::of(metadata));
         Self { path: path.to_owned(), file, stamp }
     }
 
-    /// Refuses what was read of a file that changed meanwhile, or whose name is that of another file by now.
+    /// Fails if the file changed since it was opened, or if its path names another file now.
     pub fn check(&self) -> Result<(), FormatError> {
         let Some(stamp) = &self.stamp else { return Ok(()) };
-        let same = |now: io::Result<Metadata>| now.is_ok_and(|now| Stamp::of(&now) == *stamp);
+        let same = |now: io::Result<Metadata>| now.is_ok_and(|now| FileStamp::of(&now) == *stamp);
         match same(self.file.metadata()) && same(fs::metadata(&self.path)) {
             true => Ok(()),
             false => Err(FormatError::Changed { path: self.path.clone() }),
@@ -89,9 +89,9 @@ impl Input {
         if metadata.is_dir() {
             return Err(FormatError::Folder { path: path.to_owned() });
         }
-        let original = Original::new(path, Arc::clone(&file), &metadata);
+        let original = OpenedFile::new(path, Arc::clone(&file), &metadata);
         let length = metadata.len();
-        let mut whole = Metered::new(file, length);
+        let mut whole = CountedReader::new(file, length);
         let magic = peek(&mut whole, GZIP.len()).map_err(failed)?;
         let is_packed = magic == GZIP;
         let whole = Cursor::new(magic).chain(whole);
@@ -106,7 +106,7 @@ impl Input {
         &self.path
     }
 
-    /// Where memory is taken from.
+    /// The budget in which readers of this file reserve memory.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -121,13 +121,12 @@ impl Input {
         self.is_packed
     }
 
-    /// Bytes of the file as it is; 0 where that is not known.
+    /// Size of the file on disk; 0 if it is unknown.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// What it is; numpy's and scipy's may hold something else than edges. The ending counts, and the first bytes where it
-    /// says nothing.
+    /// The format, by the ending of the name, or else by the first bytes. Arrays of numpy and scipy may hold something else than edges.
     pub fn format(&self) -> Format {
         let ending = self.path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
         let begins =
@@ -154,30 +153,30 @@ impl Input {
     }
 
     /// All of it.
-    pub fn bytes(mut self) -> Result<(Vec<u8>, Taken), FormatError> {
+    pub fn bytes(mut self) -> Result<(Vec<u8>, Reservation), FormatError> {
         let (path, budget) = (self.path.clone(), self.budget.clone());
-        let (bytes, taken, ended) = read_up_to(&mut self, u64::MAX, &path, &budget)?;
+        let (bytes, reserved, ended) = read_up_to(&mut self, u64::MAX, &path, &budget)?;
         if let Err(source) = ended {
             return Err(self.unreadable(bytes.len() as u64, source));
         }
         self.check()?;
-        Ok((bytes, taken))
+        Ok((bytes, reserved))
     }
 
-    /// The same bytes for somebody who reads them in any order: the file itself, or a copy of what cannot be read twice.
+    /// The bytes for random access: the file itself, or a copy in memory if it cannot be read twice.
     #[cfg_attr(not(feature = "formats"), expect(dead_code, reason = "zip archives are read so"))]
     pub fn seekable(self) -> Result<Seekable, FormatError> {
         if self.original.stamp.is_none() || self.is_packed {
             let path = self.path.clone();
-            let Original { file, .. } = &self.original;
-            let original = Original { path, file: Arc::clone(file), stamp: None };
-            let (bytes, taken) = self.bytes()?;
-            return Ok(Seekable { reader: Box::new(Cursor::new(bytes)), original, _taken: taken });
+            let OpenedFile { file, .. } = &self.original;
+            let original = OpenedFile { path, file: Arc::clone(file), stamp: None };
+            let (bytes, reserved) = self.bytes()?;
+            return Ok(Seekable { reader: Box::new(Cursor::new(bytes)), original, _reserved: reserved });
         }
         let mut file = Arc::clone(&self.original.file);
         file.rewind().map_err(|source| FormatError::io(&self.path, source))?;
         let reader = Box::new(BufReader::new(file));
-        Ok(Seekable { reader, original: self.original, _taken: Taken::default() })
+        Ok(Seekable { reader, original: self.original, _reserved: Reservation::default() })
     }
 }
 
@@ -187,21 +186,21 @@ impl Read for Input {
     }
 }
 
-/// A reader that can go back.
+/// A reader with random access.
 pub(crate) trait ReadSeek: Read + Seek + Send {}
 
 impl<R: Read + Seek + Send> ReadSeek for R {}
 
-/// Bytes that can be read in any order.
+/// A file for random access.
 #[cfg_attr(not(feature = "formats"), expect(dead_code, reason = "zip archives are read so"))]
 pub(crate) struct Seekable {
     pub reader: Box<dyn ReadSeek>,
-    pub original: Original,
-    /// What a copy takes.
-    pub _taken: Taken,
+    pub original: OpenedFile,
+    /// Memory of the copy.
+    pub _reserved: Reservation,
 }
 
-/// Up to so many bytes; fewer at the end.
+/// The next `count` bytes, or fewer at the end.
 fn peek(reader: &mut impl Read, count: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(count);
     reader.take(count as u64).read_to_end(&mut bytes)?;
@@ -215,31 +214,31 @@ fn unreadable(path: &Path, is_packed: bool, offset: u64, source: io::Error) -> F
     }
 }
 
-/// What a reader gives before `most` bytes, its end or an error, and which of them it was. Memory is taken in steps that
-/// grow with what is there.
+/// Reads up to `most` bytes. Returns the bytes before the end or before an error of the reader, and that error. Memory is
+/// reserved in steps that grow with the bytes that were read.
 pub(crate) fn read_up_to(
     reader: &mut impl Read,
     most: u64,
     path: &Path,
     budget: &Budget,
-) -> Result<(Vec<u8>, Taken, io::Result<()>), FormatError> {
-    let (mut bytes, mut taken) = (vec![], Taken::default());
+) -> Result<(Vec<u8>, Reservation, io::Result<()>), FormatError> {
+    let (mut bytes, mut reserved) = (vec![], Reservation::default());
     loop {
         let step = bytes.len().max(STEP).min(usize::try_from(most).unwrap_or(usize::MAX) - bytes.len());
         if step == 0 {
-            return Ok((bytes, taken, Ok(())));
+            return Ok((bytes, reserved, Ok(())));
         }
         let before = bytes.len();
-        budget.resize(&mut taken, (before + step) as u64).map_err(|over| over.reading(path))?;
+        budget.resize(&mut reserved, (before + step) as u64).map_err(|over| over.reading(path))?;
         bytes.reserve_exact(step);
         let ended = reader.take(step as u64).read_to_end(&mut bytes);
         if ended.is_err() || bytes.len() - before < step {
-            return Ok((bytes, taken, ended.map(drop)));
+            return Ok((bytes, reserved, ended.map(drop)));
         }
     }
 }
 
-/// Reads a text that a person wrote, such as a config: what is longer than `most` bytes is none, and may never end.
+/// Reads a text of at most `most` bytes, such as a config.
 #[cfg(feature = "experiment")]
 pub(crate) fn read_short_text(path: &Path, most: usize) -> io::Result<String> {
     let bytes = read_short(path, most)?;

@@ -48,7 +48,7 @@ pub use nodes::{Features, Labels, read_features, read_labels, read_nodes};
 #[cfg(not(feature = "formats"))]
 pub(in crate::dataset) use not_packed as packed;
 pub use npy::read_npy;
-pub use npz::{Npz, read_sparse_features};
+pub use npz::Npz;
 pub use ogb::{OgbOptions, read_ogb};
 pub use options::{EdgeOptions, IdKind, Weights};
 pub use pickle::{Pickle, Value, read_pickle};

@@ -1,4 +1,4 @@
-//! What stands for packed files where the library is built without the feature `formats`: none can be read.
+//! Stand-ins for compressed files in a library without the feature `formats`: reading them is an error.
 
 use std::io::{self, Read};
 use std::iter::Empty;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::FormatError;
 use super::input::Input;
-use crate::dataset::budget::Taken;
+use crate::dataset::budget::Reservation;
 
 pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
 const REMEDY: &str = "build the library with the feature `formats`, or unpack the file";
@@ -35,7 +35,7 @@ impl Archive {
         match *self {}
     }
 
-    pub fn read(&mut self, _: &str) -> Result<Option<(Vec<u8>, Taken)>, FormatError> {
+    pub fn read(&mut self, _: &str) -> Result<Option<(Vec<u8>, Reservation)>, FormatError> {
         match *self {}
     }
 }

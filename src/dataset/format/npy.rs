@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::array::{self, Array, ElementType};
+use super::array::{self, Array, ArrayPairs, ElementType};
 use super::error::{FormatError, excerpt};
 use super::input::{Input, read_up_to};
-use super::rows::Pairs;
-use crate::dataset::budget::{Budget, OverBudget, Taken};
+use crate::dataset::budget::Budget;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 const LONGEST_HEADER: usize = 1 << 20;
@@ -64,51 +63,9 @@ fn unreadable(path: &Path, offset: u64, source: io::Error) -> FormatError {
     }
 }
 
-/// Reads pairs of ids, without holding the array beside them when the two of a pair are neighbours.
-pub(crate) fn read_pairs(input: Input) -> Result<(Pairs, Taken), FormatError> {
-    read_pairs_either_way(input).map(|(pairs, taken, _)| (pairs, taken))
-}
-
-/// The same, and whether each column was taken for a pair.
-pub(crate) fn read_pairs_either_way(mut input: Input) -> Result<(Pairs, Taken, bool), FormatError> {
-    const PAIRS: usize = 1 << 16;
-    let path = &input.path().to_owned();
-    let budget = input.budget().clone();
-    let over = |over: OverBudget| over.reading(path);
-    let header = Header::read(&mut input, path)?;
-    let (count, across) = array::pair_shape(&header.shape, path, header.offset)?;
-    if across != header.fortran || !header.element.is_whole() {
-        let array = header.array(&mut input, path)?;
-        finish(input)?;
-        return array.pairs().map(|(pairs, taken)| (pairs, taken, across));
-    }
-    let size = header.element.size;
-    let (mut pairs, mut taken) = (Pairs::default(), Taken::default());
-    let mut buffer = vec![];
-    let mut done = 0;
-    while done < count {
-        buffer.clear();
-        let wanted = 2 * size * PAIRS.min(count - done);
-        let read = input.by_ref().take(wanted as u64).read_to_end(&mut buffer);
-        read.map_err(|source| unreadable(path, header.offset + (2 * size * done) as u64, source))?;
-        if buffer.len() < wanted {
-            return Err(header.short(path, (2 * size * done + buffer.len()) as u64));
-        }
-        pairs.make_room(PAIRS.min(count - done), &budget, &mut taken).map_err(over)?;
-        for (n, pair) in buffer.chunks_exact(2 * size).enumerate() {
-            let (from, to) = pair.split_at(size);
-            let id = |half: &[u8], second: usize| {
-                array::id(header.element, half).map_err(|found| {
-                    let at = header.offset + (size * (2 * (done + n) + second)) as u64;
-                    FormatError::byte(path, at, found, "an id of 0 or more", "renumber the nodes")
-                })
-            };
-            pairs.push_within(id(from, 0)?, id(to, 1)?, &budget, &mut taken).map_err(over)?;
-        }
-        done += wanted / (2 * size);
-    }
-    finish(input)?;
-    Ok((pairs, taken, across))
+/// Reads pairs of ids.
+pub(crate) fn read_pairs(input: Input) -> Result<ArrayPairs, FormatError> {
+    read_array(input)?.pairs()
 }
 
 struct Header {
@@ -171,13 +128,21 @@ impl Header {
 
     /// The elements; memory grows with what is really there, not with what the header promises.
     fn array(self, reader: &mut impl Read, path: &Path) -> Result<Array<'static>, FormatError> {
-        let (bytes, taken, ended) = read_up_to(reader, self.bytes, path, &Budget::current())?;
+        let (bytes, reserved, ended) = read_up_to(reader, self.bytes, path, &Budget::current())?;
         ended.map_err(|source| unreadable(path, self.offset + bytes.len() as u64, source))?;
         if (bytes.len() as u64) < self.bytes {
             return Err(self.short(path, bytes.len() as u64));
         }
         let Header { offset, shape, element, fortran, .. } = self;
-        Ok(Array { path: path.to_owned(), offset, shape, element, fortran, bytes: Cow::Owned(bytes), _taken: taken })
+        Ok(Array {
+            path: path.to_owned(),
+            offset,
+            shape,
+            element,
+            fortran,
+            bytes: Cow::Owned(bytes),
+            _reserved: reserved,
+        })
     }
 
     fn short(&self, path: &Path, found: u64) -> FormatError {

@@ -52,11 +52,7 @@ pub(crate) fn read_edges(input: Input, options: &EdgeOptions) -> Result<ReadEdge
 }
 
 /// Reads features that `scipy.sparse.save_npz` wrote.
-pub fn read_sparse_features(path: &Path) -> Result<SparseFeatures, FormatError> {
-    features_of(Input::open(path)?)
-}
-
-pub(crate) fn features_of(input: Input) -> Result<SparseFeatures, FormatError> {
+pub(crate) fn read_features(input: Input) -> Result<SparseFeatures, FormatError> {
     entries(input)?.features()
 }
 

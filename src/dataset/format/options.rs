@@ -1,4 +1,4 @@
-//! What a user may say about a file of edges.
+//! Options for reading a file of edges.
 
 use crate::kernel;
 

@@ -95,9 +95,9 @@ impl Files<'_> {
         let pickle = self.pickle(part)?;
         let array = pickle.value().as_array().filter(|array| array.shape.len() == 2 && !array.fortran);
         let array = array.ok_or_else(|| self.wrong(part, pickle.value(), "an array with one row a node"))?;
-        let taken = Budget::current().take_for::<u8>(array.bytes.len());
-        let taken = taken.map_err(|over| over.reading(&self.path(part)))?;
-        Ok(Array { bytes: array.bytes.into_owned().into(), _taken: taken, ..array })
+        let reserved = Budget::current().reserve_for::<u8>(array.bytes.len());
+        let reserved = reserved.map_err(|over| over.reading(&self.path(part)))?;
+        Ok(Array { bytes: array.bytes.into_owned().into(), _reserved: reserved, ..array })
     }
 
     /// The class of each row, and how many there are.

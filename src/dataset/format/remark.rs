@@ -1,8 +1,8 @@
-//! What was decided about a file that does not say it.
+//! Properties of a file that its reader inferred.
 
 use std::fmt;
 
-/// Something that a reader decided about a file by its content. A key of the config states it
+/// A property that a reader inferred from the content of a file. A key of the config can state it
 /// instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

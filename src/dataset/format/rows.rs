@@ -1,7 +1,6 @@
-//! From ids that are numbers to rows.
+//! Assigns rows to numeric ids, in ascending order of the ids.
 //!
-//! Rows follow the order of the ids. Which ids there are is marked in a bit set when the largest is not too large for that, else
-//! found by sorting.
+//! The distinct ids are collected in a bitmap if the largest id is small enough for that, else by sorting.
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -10,15 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{EdgeOptions, FormatError, IdKind};
 use crate::dataset::Ids;
-use crate::dataset::budget::{Budget, OverBudget, Taken, bytes_of};
+use crate::dataset::budget::{Budget, OverBudget, Reservation, bytes_of};
 use crate::kernel::buffer::advise_huge_pages;
 
 /// More nodes than this are refused.
 const MOST_NODES: u64 = u32::MAX as u64;
-/// The way out when an edge names a node that other files do not count.
+/// The way out when an edge names a node beyond the stated number of nodes.
 pub(crate) const BEYOND: &str = "remove the edge, or add the node to the files that count or describe the nodes";
 
-/// Pairs of numbers, in half the memory while all fit 32 bits.
+/// Pairs of ids, stored in half the memory as long as all ids fit into 32 bits.
 #[derive(Debug)]
 pub(crate) enum Pairs {
     Narrow(Vec<(u32, u32)>),
@@ -39,7 +38,7 @@ impl Pairs {
         }
     }
 
-    /// Makes room for more pairs.
+    /// Reserves capacity for `count` more pairs.
     pub fn reserve(&mut self, count: usize) {
         match self {
             Self::Narrow(pairs) => reserve(pairs, count),
@@ -47,7 +46,7 @@ impl Pairs {
         }
     }
 
-    /// Bytes of the pairs and of some more.
+    /// Bytes of the pairs and of `more` others.
     pub fn bytes(&self, more: usize) -> u64 {
         let count = self.len().saturating_add(more);
         match self {
@@ -56,7 +55,7 @@ impl Pairs {
         }
     }
 
-    /// Whether it need not grow for some more.
+    /// Whether there is capacity for `more` pairs.
     pub fn has_room(&self, more: usize) -> bool {
         match self {
             Self::Narrow(pairs) => pairs.capacity() - pairs.len() >= more,
@@ -64,24 +63,35 @@ impl Pairs {
         }
     }
 
-    /// Makes room for more pairs within a budget, of which these pairs have `taken` their memory.
-    pub fn make_room(&mut self, count: usize, budget: &Budget, taken: &mut Taken) -> Result<(), OverBudget> {
-        // A list that has no room left is there twice while it grows.
+    /// Reserves capacity for `count` more pairs; `reserved` is the memory of these pairs in the budget.
+    pub fn reserve_within(
+        &mut self,
+        count: usize,
+        budget: &Budget,
+        reserved: &mut Reservation,
+    ) -> Result<(), OverBudget> {
+        // Both the old and the new list exist while it grows.
         let copy = if self.has_room(count) { 0 } else { self.bytes(0) };
-        budget.resize(taken, self.bytes(count) + copy)?;
+        budget.resize(reserved, self.bytes(count) + copy)?;
         self.reserve(count);
         Ok(())
     }
 
-    /// Adds a pair, for which there is room unless it is the first that 32 bits do not hold.
+    /// Adds a pair for which capacity was reserved. The first pair beyond 32 bits widens all others.
     #[inline]
-    pub fn push_within(&mut self, from: u64, to: u64, budget: &Budget, taken: &mut Taken) -> Result<(), OverBudget> {
+    pub fn push_within(
+        &mut self,
+        from: u64,
+        to: u64,
+        budget: &Budget,
+        reserved: &mut Reservation,
+    ) -> Result<(), OverBudget> {
         match self {
             Self::Narrow(pairs) if (from | to) >> 32 != 0 => {
                 let (narrow, wide) = (bytes_of::<(u32, u32)>(pairs.len()), bytes_of::<(u64, u64)>(pairs.capacity()));
-                budget.resize(taken, narrow + wide)?;
+                budget.resize(reserved, narrow + wide)?;
                 self.push_wide(from, to);
-                budget.resize(taken, wide)
+                budget.resize(reserved, wide)
             }
             _ => {
                 self.push(from, to);
@@ -90,7 +100,7 @@ impl Pairs {
         }
     }
 
-    /// The pairs while all fit 32 bits, to be added to.
+    /// The list of pairs, as long as all ids fit into 32 bits.
     pub fn narrow(&mut self) -> Option<&mut Vec<(u32, u32)>> {
         match self {
             Self::Narrow(pairs) => Some(pairs),
@@ -150,7 +160,7 @@ pub(crate) fn unknown(path: &Path, entry: usize, id: impl ToString) -> FormatErr
     FormatError::UnknownId { path: path.to_owned(), place: format!("pair {entry} (from 0)"), id: id.to_string() }
 }
 
-/// Pairs of rows that a graph of so many nodes must have.
+/// Ids as rows of a graph of `nodes` nodes; other ids are an error.
 pub(crate) fn of_graph(pairs: Pairs, nodes: usize, path: &Path) -> Result<Vec<(u32, u32)>, FormatError> {
     let outside = pairs.iter().enumerate().find(|(_, (from, to))| *from.max(to) >= nodes as u64);
     match (outside, pairs) {
@@ -168,8 +178,8 @@ pub(crate) struct Piece {
     pub end: usize,
 }
 
-/// Gives rows to all ids of some parts, whose pieces follow each other in the given order.
-pub(crate) fn number(
+/// Assigns rows to the ids of all parts. Returns the pairs of rows in the order of `pieces`, and the ids.
+pub(crate) fn number_rows(
     parts: Vec<Pairs>,
     pieces: &[Piece],
     options: &EdgeOptions,
@@ -181,9 +191,9 @@ pub(crate) fn number(
     }
     let (budget, threads) = (Budget::current(), options.threads());
     let over = |over: OverBudget| over.reading(path);
-    // What is returned; the parts are here as well until it is there.
-    budget.take_for::<(u32, u32)>(total).map_err(over)?.keep();
-    let largest = each(&parts, Pairs::largest).into_iter().max().unwrap_or(0);
+    // The result, which exists beside the parts for a while.
+    budget.reserve_for::<(u32, u32)>(total).map_err(over)?.keep();
+    let largest = map_parts(&parts, Pairs::largest).into_iter().max().unwrap_or(0);
     let too_many = |found: String| {
         FormatError::content(path, found, format!("at most {MOST_NODES}"), "use fewer nodes, or ids = \"numbers\"")
     };
@@ -204,39 +214,39 @@ pub(crate) fn number(
             });
             return Err(FormatError::content(path, found, expected, BEYOND));
         }
-        return Ok((fill(parts, pieces, threads, |id| id as u32), Ids::counted(0, nodes as usize)));
+        return Ok((map_pairs(parts, pieces, threads, |id| id as u32), Ids::counted(0, nodes as usize)));
     }
     if largest / 16 < total as u64 + 0x1_0000 {
         let words = (largest / 64 + 1) as usize;
-        let _marks = budget.take_for::<(u64, u32)>(words).map_err(over)?;
-        let present = Present::new(&parts, largest);
-        let mut taken = budget.take_for::<u64>(present.count()).map_err(over)?;
+        let _marks = budget.reserve_for::<(u64, u32)>(words).map_err(over)?;
+        let present = IdBitmap::new(&parts, largest);
+        let mut reserved = budget.reserve_for::<u64>(present.count()).map_err(over)?;
         let ids = Ids::numbers(present.ids());
-        budget.resize(&mut taken, ids.bytes()).map_err(over)?;
-        taken.keep();
+        budget.resize(&mut reserved, ids.bytes()).map_err(over)?;
+        reserved.keep();
         let pairs = if ids.len() as u64 == largest + 1 {
-            fill(parts, pieces, threads, |id| id as u32)
+            map_pairs(parts, pieces, threads, |id| id as u32)
         } else {
-            fill(parts, pieces, threads, |id| present.row(id))
+            map_pairs(parts, pieces, threads, |id| present.row(id))
         };
         return Ok((pairs, ids));
     }
-    let (sorted, mut taken) = distinct(&parts, &budget).map_err(over)?;
+    let (sorted, mut reserved) = distinct(&parts, &budget).map_err(over)?;
     if sorted.len() as u64 > MOST_NODES {
         return Err(too_many(format!("{} nodes", sorted.len())));
     }
     // At most twice as many starts as ids.
-    let _starts = budget.take_for::<u64>(sorted.len()).map_err(over)?;
-    let index = Index::new(&sorted);
-    let pairs = fill(parts, pieces, threads, |id| index.row(&sorted, id));
+    let _starts = budget.reserve_for::<u64>(sorted.len()).map_err(over)?;
+    let index = BucketIndex::new(&sorted);
+    let pairs = map_pairs(parts, pieces, threads, |id| index.row(&sorted, id));
     drop(index);
     let ids = Ids::numbers(sorted);
-    budget.resize(&mut taken, ids.bytes()).map_err(over)?;
-    taken.keep();
+    budget.resize(&mut reserved, ids.bytes()).map_err(over)?;
+    reserved.keep();
     Ok((pairs, ids))
 }
 
-/// Makes room, on huge pages where it is much.
+/// Reserves capacity, on huge pages if it is large.
 fn reserve<T>(pairs: &mut Vec<T>, count: usize) {
     let before = pairs.capacity();
     pairs.reserve(count);
@@ -245,8 +255,8 @@ fn reserve<T>(pairs: &mut Vec<T>, count: usize) {
     }
 }
 
-/// What is made of each part, by a thread for each.
-fn each<T: Send>(parts: &[Pairs], work: impl Fn(&Pairs) -> T + Sync) -> Vec<T> {
+/// The results of `work` for all parts, each on a thread of its own.
+fn map_parts<T: Send>(parts: &[Pairs], work: impl Fn(&Pairs) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = parts.iter().map(|part| scope.spawn(move || work(part))).collect();
@@ -254,8 +264,8 @@ fn each<T: Send>(parts: &[Pairs], work: impl Fn(&Pairs) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// All pairs one after the other, each id replaced by its row.
-fn fill(parts: Vec<Pairs>, pieces: &[Piece], threads: usize, row: impl Fn(u64) -> u32 + Sync) -> Vec<(u32, u32)> {
+/// The pairs of all pieces in order, with each id replaced by its row.
+fn map_pairs(parts: Vec<Pairs>, pieces: &[Piece], threads: usize, row: impl Fn(u64) -> u32 + Sync) -> Vec<(u32, u32)> {
     let mut all = vec![(0u32, 0u32); pieces.iter().map(|piece| piece.end - piece.start).sum()];
     advise_huge_pages(&all);
     let mut rest = &mut all[..];
@@ -289,7 +299,7 @@ fn fill(parts: Vec<Pairs>, pieces: &[Piece], threads: usize, row: impl Fn(u64) -
         run();
     });
     drop(work);
-    // Giving much memory back takes time as well.
+    // Freeing much memory takes time as well, so each part is freed on its own thread.
     std::thread::scope(|scope| {
         parts.into_iter().for_each(|part| {
             scope.spawn(move || drop(part));
@@ -298,19 +308,19 @@ fn fill(parts: Vec<Pairs>, pieces: &[Piece], threads: usize, row: impl Fn(u64) -
     all
 }
 
-/// Which ids there are, one bit for each number, and how many come before each word of bits.
-struct Present {
+/// A bitmap of the ids that occur, with the number of ids before each word.
+struct IdBitmap {
     words: Vec<u64>,
     before: Vec<u32>,
 }
 
-impl Present {
+impl IdBitmap {
     fn new(parts: &[Pairs], largest: u64) -> Self {
         let words: Vec<AtomicU64> = (0..=largest / 64).map(|_| AtomicU64::new(0)).collect();
-        each(parts, |part| {
+        map_parts(parts, |part| {
             part.visit(|id| {
                 let (word, bit) = (&words[(id / 64) as usize], 1 << (id % 64));
-                // Most ids come many times, and reading is much cheaper than writing what others read.
+                // Most ids occur many times, and reading a shared word is much cheaper than writing it.
                 if word.load(Ordering::Relaxed) & bit == 0 {
                     word.fetch_or(bit, Ordering::Relaxed);
                 }
@@ -325,7 +335,7 @@ impl Present {
         Self { before: before.collect(), words }
     }
 
-    /// How many ids there are.
+    /// The number of ids.
     fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -350,21 +360,21 @@ impl Present {
 }
 
 /// The distinct ids in order. Memory is a small multiple of the result, whatever the number of pairs.
-fn distinct(parts: &[Pairs], budget: &Budget) -> Result<(Vec<u64>, Taken), OverBudget> {
+fn distinct(parts: &[Pairs], budget: &Budget) -> Result<(Vec<u64>, Reservation), OverBudget> {
     const SMALLEST: usize = 1 << 20;
     let total: usize = parts.iter().map(Pairs::len).sum();
     let mut kept: Vec<u64> = vec![];
     let mut fresh: Vec<u64> = vec![];
     // What is kept, as much again to sort it, and what is fresh.
     let room = |kept: usize| bytes_of::<u64>(2 * kept + SMALLEST.max(kept / 2).min(2 * total));
-    let mut taken = budget.take(room(0))?;
+    let mut reserved = budget.reserve(room(0))?;
     let mut outcome = Ok(());
     let mut merge = |kept: &mut Vec<u64>, fresh: &mut Vec<u64>| {
         fresh.sort_unstable();
         fresh.dedup();
         fresh.retain(|id| kept.binary_search(id).is_err());
         if outcome.is_ok() {
-            outcome = budget.resize(&mut taken, room(kept.len() + fresh.len()));
+            outcome = budget.resize(&mut reserved, room(kept.len() + fresh.len()));
         }
         if outcome.is_err() {
             fresh.clear();
@@ -387,19 +397,19 @@ fn distinct(parts: &[Pairs], budget: &Budget) -> Result<(Vec<u64>, Taken), OverB
     merge(&mut kept, &mut fresh);
     outcome?;
     kept.shrink_to_fit();
-    budget.resize(&mut taken, bytes_of::<u64>(kept.len()))?;
-    Ok((kept, taken))
+    budget.resize(&mut reserved, bytes_of::<u64>(kept.len()))?;
+    Ok((kept, reserved))
 }
 
-/// Where in the sorted ids those with the same leading bits start. However the ids are spread, a look-up is never worse than a
-/// binary search.
-struct Index {
+/// Buckets of sorted ids by their leading bits. A look-up searches one bucket, so it is never slower than a binary search of
+/// all ids.
+struct BucketIndex {
     first: u64,
     shift: u32,
     starts: Vec<u32>,
 }
 
-impl Index {
+impl BucketIndex {
     fn new(sorted: &[u64]) -> Self {
         let (first, last) = (sorted.first().copied().unwrap_or(0), sorted.last().copied().unwrap_or(0));
         let bits = 64 - (last - first).leading_zeros();
@@ -436,7 +446,7 @@ mod tests {
             pieces.push(Piece { part, start: 0, end: chunk.len() });
         }
         let options = EdgeOptions { threads: Some(threads), ..EdgeOptions::default() };
-        number(parts, &pieces, &options, Path::new("x")).unwrap()
+        number_rows(parts, &pieces, &options, Path::new("x")).unwrap()
     }
 
     #[test]

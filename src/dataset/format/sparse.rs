@@ -58,7 +58,7 @@ impl Arrays<'_> {
         };
         let (rows, cols) = (size(self.shape.0)?, size(self.shape.1)?);
         let values = self.data.floats()?;
-        let places = Budget::current().take_for::<(u32, u32)>(values.len());
+        let places = Budget::current().reserve_for::<(u32, u32)>(values.len());
         places.map_err(|over| over.reading(path))?.keep();
         let count = |name: &str, found: usize, expected: usize| {
             if found == expected {
@@ -115,13 +115,13 @@ impl Entries {
 
     /// The matrix as features, row after row; entries at the same place add up when they are used.
     pub fn features(self) -> Result<SparseFeatures, FormatError> {
-        // Whoever uses them has lists by column, and a file may claim any number of columns.
+        // Users of features allocate lists by column, and a file may claim any number of columns.
         const COLUMN: usize = 64;
         let over = |over: OverBudget| over.reading(&self.path);
-        drop(Budget::current().take_for::<[u8; COLUMN]>(self.cols).map_err(over)?);
+        drop(Budget::current().reserve_for::<[u8; COLUMN]>(self.cols).map_err(over)?);
         // Where rows start, twice while entries are put into order, and the entries.
         let bytes = bytes_of::<[usize; 2]>(self.rows + 1) + bytes_of::<(u32, f32)>(self.values.len());
-        Budget::current().take(bytes).map_err(over)?.keep();
+        Budget::current().reserve(bytes).map_err(over)?.keep();
         let mut starts = vec![0usize; self.rows + 1];
         self.places.iter().for_each(|&(row, _)| starts[row as usize + 1] += 1);
         (0..self.rows).for_each(|row| starts[row + 1] += starts[row]);

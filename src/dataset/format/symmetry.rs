@@ -1,4 +1,4 @@
-//! Whether a matrix that is stored in full is that of an undirected graph.
+//! Detects whether a fully stored matrix is the adjacency matrix of an undirected graph.
 
 use std::path::Path;
 
@@ -59,11 +59,11 @@ pub(super) fn weights_of(path: &Path, mut values: Vec<f32>, options: &EdgeOption
     Ok(values)
 }
 
-/// Whether the value at (i, j) is that at (j, i), everywhere; values at the same place add up.
+/// Whether the values at (i, j) and (j, i) are equal for all i and j; values at the same place add up.
 fn is_symmetric(nodes: usize, places: &[(u32, u32)], values: Option<&[f32]>) -> Result<bool, OverBudget> {
     let turned = |&(row, column): &(u32, u32)| (column, row);
     let value = |entry: usize| values.map_or(1.0, |values| values[entry]);
-    // Few entries of a matrix of many rows are not worth an array of its rows.
+    // For few entries in many rows, a cursor for each row costs too much.
     let is_filled = nodes / 8 <= places.len();
     if is_filled && places.is_sorted_by(|a, b| a < b) {
         return is_symmetric_in_order(nodes, places.len(), |entry| places[entry], value);
@@ -71,7 +71,7 @@ fn is_symmetric(nodes: usize, places: &[(u32, u32)], values: Option<&[f32]>) -> 
     if is_filled && places.is_sorted_by(|a, b| turned(a) < turned(b)) {
         return is_symmetric_in_order(nodes, places.len(), |entry| turned(&places[entry]), value);
     }
-    let _taken = Budget::current().take_for::<((u32, u32), f64)>(places.len())?;
+    let _reserved = Budget::current().reserve_for::<((u32, u32), f64)>(places.len())?;
     let mut merged = Vec::with_capacity(places.len());
     merged.extend(places.iter().enumerate().map(|(entry, &place)| (place, f64::from(value(entry)))));
     merged.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -88,16 +88,15 @@ fn is_symmetric(nodes: usize, places: &[(u32, u32)], values: Option<&[f32]>) -> 
     Ok(merged.iter().all(|(place, sum)| at(turned(place)).is_some_and(|mirrored| merged[mirrored].1 == *sum)))
 }
 
-/// The same of entries that follow each other row after row, each place once. The entries of a row
-/// are met in the order of their columns by the entries that they mirror, so one position a row
-/// finds all of them.
+/// [`is_symmetric`] for distinct entries in row-major order. The mirror images of the entries of a
+/// row appear in the order of its columns, so one cursor for each row finds them.
 fn is_symmetric_in_order<V: PartialEq>(
     nodes: usize,
     entries: usize,
     place: impl Fn(usize) -> (u32, u32),
     value: impl Fn(usize) -> V,
 ) -> Result<bool, OverBudget> {
-    let _taken = Budget::current().take_for::<usize>(nodes + 1)?;
+    let _reserved = Budget::current().reserve_for::<usize>(nodes + 1)?;
     let mut next = vec![0usize; nodes + 1];
     (0..entries).for_each(|entry| next[place(entry).0 as usize + 1] += 1);
     (0..nodes).for_each(|row| next[row + 1] += next[row]);
@@ -201,7 +200,7 @@ mod tests {
                 let budget = Budget::new(limit);
                 let options = EdgeOptions::default();
                 let list = budget.within(|| edges_of(nodes, places.clone(), vec![], &options, &mut vec![]));
-                assert_eq!(budget.left(), limit, "what is taken is given back");
+                assert_eq!(budget.available(), limit, "what is taken is given back");
                 list
             };
             assert_eq!(look(needed).unwrap().edges.len(), 1000);

@@ -20,9 +20,9 @@ pub fn read_torch(path: &Path) -> Result<Pickle, FormatError> {
     if input.start().starts_with(packed::MAGIC) {
         return read_zip(input);
     }
-    let (bytes, taken) = read_file(input)?;
+    let (bytes, reserved) = read_file(input)?;
     let old = bytes.starts_with(MAGIC);
-    let mut machine = Machine::new(bytes, taken, path);
+    let mut machine = Machine::new(bytes, reserved, path);
     if !old {
         let root = machine.run()?;
         return finish(machine, root, &HashMap::new());
@@ -76,9 +76,9 @@ fn read_zip(input: Input) -> Result<Pickle, FormatError> {
         return Err(FormatError::content(path, "an archive without `data.pkl`", "torch's archive", remedy));
     };
     let folder = name.trim_end_matches("data.pkl").to_owned();
-    let (bytes, taken) = archive.read(&name)?.unwrap_or_default();
+    let (bytes, reserved) = archive.read(&name)?.unwrap_or_default();
     let big = archive.read(&format!("{folder}byteorder"))?.is_some_and(|(order, _)| order == b"big");
-    let mut machine = Machine::new(bytes, taken, &archive.place(&name));
+    let mut machine = Machine::new(bytes, reserved, &archive.place(&name));
     let root = machine.run()?;
     let mut keys: Vec<String> = vec![];
     for node in &mut machine.nodes {
@@ -91,14 +91,14 @@ fn read_zip(input: Input) -> Result<Pickle, FormatError> {
     keys.dedup();
     let mut storages = HashMap::new();
     for key in keys {
-        let Some((bytes, taken)) = archive.read(&format!("{folder}data/{key}"))? else {
+        let Some((bytes, reserved)) = archive.read(&format!("{folder}data/{key}"))? else {
             let found = format!("no entry `{folder}data/{key}`");
             return Err(FormatError::content(path, found, "one for each storage", REMEDY));
         };
         storages.insert(key, Payload { source: machine.sources.len() as u32, start: 0, len: bytes.len() });
-        machine.grant(bytes.len());
+        machine.allow_copies_of(bytes.len());
         machine.sources.push(bytes);
-        machine.taken.push(taken);
+        machine.reserved.push(reserved);
     }
     finish(machine, root, &storages)
 }
@@ -107,10 +107,10 @@ fn read_zip(input: Input) -> Result<Pickle, FormatError> {
 fn finish(mut machine: Machine, root: u32, storages: &HashMap<String, Payload>) -> Result<Pickle, FormatError> {
     for n in 0..machine.nodes.len() {
         let Node::Tensor(tensor) = &machine.nodes[n] else { continue };
-        // Where the elements are, twice while that is found out.
+        // Offsets of the elements; two lists of them exist while they are computed.
         let held = storages.get(&tensor.key).map_or(0, |storage| storage.len);
         let bytes = bytes_of_shape(&tensor.shape, tensor.element).map_or(0, |bytes| bytes.min(held));
-        let order = Budget::current().take_for::<[usize; 2]>(bytes / tensor.element.size);
+        let order = Budget::current().reserve_for::<[usize; 2]>(bytes / tensor.element.size);
         let _order = order.map_err(|over| over.reading(&machine.path))?;
         let placed = storages.get(&tensor.key).and_then(|storage| place(tensor, *storage));
         let Some((array, order)) = placed else {
@@ -126,7 +126,7 @@ fn finish(mut machine: Machine, root: u32, storages: &HashMap<String, Payload>) 
     Ok(machine.finish(root))
 }
 
-/// The array of a tensor, and where its elements are in the storage unless they follow each other.
+/// The array of a tensor, and the offsets of its elements in the storage unless they are contiguous.
 fn place(tensor: &Tensor, storage: Payload) -> Option<(StoredArray, Option<Vec<usize>>)> {
     let Tensor { element, offset, shape, strides, .. } = tensor;
     let held = storage.len / element.size;
@@ -167,8 +167,8 @@ fn place(tensor: &Tensor, storage: Payload) -> Option<(StoredArray, Option<Vec<u
 }
 
 fn gather(machine: &mut Machine, array: StoredArray, order: &[usize]) -> Result<StoredArray, FormatError> {
-    machine.charge(array.bytes.len)?;
-    machine.room(array.bytes.len as u64)?;
+    machine.charge_copy(array.bytes.len)?;
+    machine.charge_memory(array.bytes.len as u64)?;
     let size = array.element.size;
     let source = &machine.sources[array.bytes.source as usize][array.bytes.start..];
     let bytes: Vec<u8> = order.iter().flat_map(|&at| &source[at * size..][..size]).copied().collect();

@@ -1,4 +1,4 @@
-//! How large the directory of a zip archive is, before it is read.
+//! The size of the directory of a zip archive, before the directory is read.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -10,18 +10,18 @@ use super::input::ReadSeek;
 
 /// No archive of arrays has more entries, and the plain form of the end record counts no further.
 const MOST_ENTRIES: u64 = 65_535;
-/// Memory of an entry beside what its record holds: as it is parsed, its name and its place.
+/// Memory of a parsed entry, its name and its offset, in addition to its record.
 const ENTRY_BYTES: u64 = 512;
 /// Copies of the records: a raw and a decoded name, the other fields, and the name once more.
 const COPIES: u64 = 4;
 
 /// The end record: its signature, its length without the comment, and the longest comment.
 const END: (&[u8], usize, usize) = (b"PK\x05\x06", 22, 65_535);
-/// What stands right before it where 32 bits do not do, and the record that this points to.
+/// The locator right before the end record of a zip64 archive, and the zip64 end record: signatures and lengths.
 const LOCATOR: (&[u8], usize) = (b"PK\x06\x07", 20);
 const LONG_END: (&[u8], usize) = (b"PK\x06\x06", 56);
 
-/// What the end record says of the directory.
+/// The directory as the end record describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Directory {
     entries: u64,
@@ -84,8 +84,8 @@ fn number(record: &[u8], at: usize, count: usize) -> u64 {
     record[at..at + count].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-/// A reader that gives no more than is allowed. A directory is looked for in several places, and one that the end
-/// record does not tell of could be of any size.
+/// A reader of at most `allowance` bytes. The zip library searches for a directory in several places, and one that the end
+/// record does not describe could have any size.
 pub(super) struct Allowed {
     pub reader: Box<dyn ReadSeek>,
     pub allowance: Arc<AtomicU64>,
@@ -99,7 +99,7 @@ impl Read for Allowed {
         }
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
         let read = self.reader.read(&mut buffer[..most])?;
-        // What may be read without a limit stays so.
+        // An unlimited allowance is not used up.
         if left < u64::MAX {
             self.allowance.store(left - read as u64, Relaxed);
         }

@@ -9,24 +9,24 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::FormatError;
-use super::input::{Input, Original, Seekable, read_up_to};
+use super::input::{Input, OpenedFile, Seekable, read_up_to};
 use super::zip_directory::{Allowed, Directory};
-use crate::dataset::budget::{Budget, Taken};
+use crate::dataset::budget::{Budget, Reservation};
 
 pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
 const FETCH_AGAIN: &str = "the file is cut off or damaged: fetch or save it again";
 /// Bytes before the name of an entry where its data is, and where among them the length of the name stands.
 const LOCAL_HEADER: (usize, usize) = (30, 26);
 
-/// An archive whose names all stay inside it.
+/// An archive without unsafe names.
 pub(crate) struct Archive {
     path: PathBuf,
     zip: ZipArchive<Allowed>,
     names: Vec<String>,
-    original: Original,
+    original: OpenedFile,
     budget: Budget,
-    /// What a copy of the file takes, and what its directory does.
-    _taken: [Taken; 2],
+    /// Memory of a copy of the file, and of its directory.
+    _reserved: [Reservation; 2],
 }
 
 impl Archive {
@@ -36,13 +36,13 @@ impl Archive {
             return Err(FormatError::Empty { path, expected: "a zip archive" });
         }
         let budget = input.budget().clone();
-        let Seekable { mut reader, original, _taken } = input.seekable()?;
+        let Seekable { mut reader, original, _reserved } = input.seekable()?;
         let broken = |error| broken(&path, error);
         let directory = Directory::of(&mut reader).map_err(|source| FormatError::io(&path, source))?;
         let no_end = ZipError::InvalidArchive("its directory has no end".into());
         let directory = directory.ok_or(no_end).map_err(broken)?;
         directory.check(&path)?;
-        let _taken = [_taken, budget.take(directory.memory()).map_err(|over| over.reading(&path))?];
+        let _reserved = [_reserved, budget.reserve(directory.memory()).map_err(|over| over.reading(&path))?];
         let allowance = Arc::new(AtomicU64::new(directory.allowance()));
         let reader = Allowed { reader, allowance: Arc::clone(&allowance) };
         let mut zip = ZipArchive::new(reader).map_err(broken)?;
@@ -59,7 +59,7 @@ impl Archive {
             let remedy = "do not trust this archive, fetch it again from its source";
             return Err(FormatError::content(&path, found, "names that stay inside the archive", remedy));
         }
-        // No checksum covers the names, and without its name an entry that need not be there would just be missing.
+        // No checksum covers the names: a damaged name would make an optional entry look missing.
         let mut reader = zip.into_inner();
         for ((start, raw), name) in places.iter().zip(&names) {
             let is_same = has_name(&mut reader, *start, raw).map_err(|source| FormatError::io(&path, source))?;
@@ -69,7 +69,7 @@ impl Archive {
             }
         }
         let zip = ZipArchive::new(reader).map_err(broken)?;
-        Ok(Self { zip, names, original, budget, _taken, path })
+        Ok(Self { zip, names, original, budget, _reserved, path })
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -95,15 +95,15 @@ impl Archive {
         }
     }
 
-    /// Reads an entry; memory grows with what is really there.
-    pub fn read(&mut self, name: &str) -> Result<Option<(Vec<u8>, Taken)>, FormatError> {
+    /// Reads an entry; memory grows with the bytes that were read, not with the stated size.
+    pub fn read(&mut self, name: &str) -> Result<Option<(Vec<u8>, Reservation)>, FormatError> {
         let (path, budget) = (self.place(name), self.budget.clone());
         let Some(mut entry) = self.entry(name)? else { return Ok(None) };
-        let (bytes, taken, ended) = read_up_to(&mut entry, u64::MAX, &path, &budget)?;
+        let (bytes, reserved, ended) = read_up_to(&mut entry, u64::MAX, &path, &budget)?;
         drop(entry);
         ended.map_err(|source| FormatError::Compressed { path, offset: bytes.len() as u64, source })?;
         self.check()?;
-        Ok(Some((bytes, taken)))
+        Ok(Some((bytes, reserved)))
     }
 }
 

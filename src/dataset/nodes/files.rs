@@ -1,4 +1,4 @@
-//! A user's own nodes.
+//! Features, labels and splits of a graph that a user gives in files.
 
 use std::path::{Path, PathBuf};
 

@@ -23,9 +23,9 @@ pub struct FractionsError {
     pub classes: usize,
 }
 
-/// What fractions such as 0.6, 0.2 and 0.2 may add up to beyond one.
+/// Tolerance for the sum of fractions such as 0.6, 0.2 and 0.2.
 const ROUNDING: f64 = 1e-9;
-/// Sets these draws apart from those of edges, which have the numbers of nodes here.
+/// Separates these draws from those of edges, which use node numbers in this place.
 const NODES: u32 = u32::MAX - 1;
 
 /// Draws parts of the nodes that have a label: those with the smallest random numbers to learn from, then those for choosing

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 
 use super::manifest::{Facts, IdKind};
 use super::{PieceWriter, Store, StoreError, WriteError, Writer};
-use crate::dataset::{Budget, Dataset, EdgeList, Edges, Ids, LinkSplit, NodeSplit, SparseFeatures, Taken};
+use crate::dataset::{Budget, Dataset, EdgeList, Edges, Ids, LinkSplit, NodeSplit, Reservation, SparseFeatures};
 use crate::kernel::Array;
 
 const EDGES: &str = "edges.u32";
@@ -163,8 +163,8 @@ impl Store {
 
     /// Takes memory for entries that are copied.
     fn take<T>(&self, count: usize) -> Result<(), StoreError> {
-        let taken = Budget::current().take_for::<T>(count);
-        taken.map(Taken::keep).map_err(|over| StoreError::Memory { folder: self.folder().to_owned(), over })
+        let taken = Budget::current().reserve_for::<T>(count);
+        taken.map(Reservation::keep).map_err(|over| StoreError::Memory { folder: self.folder().to_owned(), over })
     }
 
     fn copy<T: Pod>(&self, array: &Array<T>) -> Result<Vec<T>, StoreError> {

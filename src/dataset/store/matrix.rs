@@ -19,7 +19,7 @@ const ROWS: &str = "rows.u32";
 
 /// How the edges of a store became its matrix. Who asks for a matrix that came about in another way gets it from the edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Making {
+pub struct MatrixSettings {
     /// What became of duplicates and self-loops.
     pub import: Import,
     /// What becomes of them where a config does not say, and links are looked for.
@@ -46,7 +46,7 @@ pub enum Numbering {
 #[derive(Serialize, Deserialize)]
 struct Description {
     #[serde(flatten)]
-    making: Making,
+    settings: MatrixSettings,
     symmetric: bool,
     tile_rows: usize,
     strip_columns: usize,
@@ -57,7 +57,12 @@ struct Description {
 
 impl Writer {
     /// Writes a graph as the matrix of the store, whose dataset is written already, and puts the store in its place.
-    pub fn finish_with(mut self, graph: &Graph, making: Making, order: Option<&Order>) -> Result<(), WriteError> {
+    pub fn finish_with(
+        mut self,
+        graph: &Graph,
+        settings: MatrixSettings,
+        order: Option<&Order>,
+    ) -> Result<(), WriteError> {
         let matrix = &graph.adjacency;
         let tiles = self.file(ADJACENCY, |file| write_tiles(matrix, file))?;
         let mut transposed_tiles = Vec::new();
@@ -70,7 +75,7 @@ impl Writer {
             self.array(ROWS, order.rows())?;
         }
         let description = Description {
-            making,
+            settings,
             symmetric: matrix.is_symmetric(),
             tile_rows: matrix.tiling().tile_rows(),
             strip_columns: STRIP_COLUMNS,
@@ -88,10 +93,10 @@ impl Edges {
     pub fn stored_graph(&self, import: Import) -> Result<Option<Graph>, StoreError> {
         let Some(edges) = self.in_store() else { return Ok(None) };
         let store = &edges.store;
-        let Description { making, symmetric, tile_rows, strip_columns, report, tiles, transposed_tiles } =
+        let Description { settings, symmetric, tile_rows, strip_columns, report, tiles, transposed_tiles } =
             describe(store)?;
-        let stored_rows = stored_order(store, making)?;
-        let is_made_so = (making.import, making.directed) == (import, edges.is_directed);
+        let stored_rows = stored_order(store, settings)?;
+        let is_made_so = (settings.import, settings.directed) == (import, edges.is_directed);
         if !is_made_so || stored_rows.as_ref().map(Order::rows) != edges.rows.as_ref() {
             return Ok(None);
         }
@@ -118,18 +123,18 @@ impl Edges {
     /// The order by degree as the store of these edges knows it: `None` where it does not know whether that pays.
     pub fn stored_order(&self) -> Result<Option<Option<Order>>, StoreError> {
         let Some(edges) = self.in_store() else { return Ok(None) };
-        let making = Making::of(&edges.store)?;
-        match making.numbering {
+        let settings = MatrixSettings::of(&edges.store)?;
+        match settings.numbering {
             Numbering::Given => Ok(None),
-            Numbering::Best | Numbering::ByDegree => stored_order(&edges.store, making).map(Some),
+            Numbering::Best | Numbering::ByDegree => stored_order(&edges.store, settings).map(Some),
         }
     }
 }
 
-impl Making {
+impl MatrixSettings {
     /// How the matrix of a store was made.
     pub fn of(store: &Store) -> Result<Self, StoreError> {
-        Ok(describe(store)?.making)
+        Ok(describe(store)?.settings)
     }
 }
 
@@ -137,8 +142,8 @@ fn describe(store: &Store) -> Result<Description, StoreError> {
     Description::deserialize(store.matrix()).map_err(|error| store.wrong(error.to_string()))
 }
 
-fn stored_order(store: &Store, making: Making) -> Result<Option<Order>, StoreError> {
-    if making.numbering != Numbering::ByDegree {
+fn stored_order(store: &Store, settings: MatrixSettings) -> Result<Option<Order>, StoreError> {
+    if settings.numbering != Numbering::ByDegree {
         return Ok(None);
     }
     let rows = store.array_of::<u32>(ROWS, store.nodes())?;

@@ -16,7 +16,7 @@ mod read;
 mod write;
 
 pub use error::{StoreError, WriteError};
-pub use matrix::{Making, Numbering};
+pub use matrix::{MatrixSettings, Numbering};
 pub use read::{Piece, Store};
 pub use write::{PieceWriter, Writer};
 

@@ -1,11 +1,11 @@
 //! Lines as batches.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::batch_builder::{BatchBuilder, Memory};
 use super::error::{Refusal, StreamError};
 use super::folder::Folder;
-use super::gathered::{Gathered, Memory};
-use super::line::{Problem, Refused, Update, parse};
+use super::line::{Problem, Update, parse};
 use super::lines::{Lines, Place, Read};
 use super::text::Text;
 use super::time::{Span, Time};
@@ -53,29 +53,29 @@ pub enum Next {
 /// The batches of a stream.
 pub struct Batches {
     source: Source,
-    guard: Guard,
+    checker: LineChecker,
     notices: Vec<Notice>,
 }
 
 enum Source {
-    Lines(Box<Gathering>),
+    Lines(Box<LineBatcher>),
     Folder(Folder),
 }
 
 /// What is asked of lines one after the other.
-pub(super) struct Guard {
+pub(super) struct LineChecker {
     pub is_tolerant: bool,
     pub time: Option<Time>,
 }
 
 /// A batch on its way.
-struct Gathering {
+struct LineBatcher {
     lines: Lines,
     rule: Rule,
     /// Where to go on from, until that is reached.
     resume: Option<Place>,
     may_be_new: bool,
-    gathered: Gathered,
+    builder: BatchBuilder,
     first: u64,
     end: Place,
     /// An update of the next batch, and the place after it.
@@ -83,44 +83,42 @@ struct Gathering {
     has_any: bool,
 }
 
-impl Guard {
+impl LineChecker {
     /// Reads a line; `None` if there is nothing in it, or it is left out.
     pub fn read(
         &mut self,
         line: &[u8],
-        (path, number): (&std::path::Path, u64),
+        (path, number): (&Path, u64),
         may_be_header: bool,
         refused: &mut Vec<Refusal>,
     ) -> Result<Option<Update>, StreamError> {
-        let update = parse(line, number, may_be_header).and_then(|update| match update {
-            Some(update) => self.admit(update).map(Some),
+        let update = parse(line, (path, number), may_be_header).and_then(|update| match update {
+            Some(update) => self.admit(update, path).map(Some),
             None => Ok(None),
         });
         match update {
             Ok(update) => Ok(update),
-            Err(Refused { problem, fault }) => {
-                let refusal = Refusal { problem, error: fault.in_file(path, number - 1) };
-                if !self.is_tolerant {
-                    return Err(StreamError::Refused(refusal));
-                }
+            Err(refusal) if self.is_tolerant => {
                 refused.push(refusal);
                 Ok(None)
             }
+            Err(refusal) => Err(StreamError::Refused(refusal)),
         }
     }
 
-    fn admit(&mut self, update: Update) -> Result<Update, Refused> {
+    fn admit(&mut self, update: Update, path: &Path) -> Result<Update, Refusal> {
         if let Some(latest) = self.time {
-            let (time, found) = (update.time, format!("the time {}", update.time));
-            if time.is_date() != latest.is_date() {
-                let kind =
-                    if latest.is_date() { "a date, as the times before" } else { "a number, as the times before" };
-                return Err(Refused::new(Problem::Time, found, kind, "write all times alike"));
+            let refusal = |problem, expected: String, remedy: &'static str| {
+                let found = format!("the time {}", update.time);
+                Refusal { problem, error: FormatError::line(path, update.line, found, expected, remedy) }
+            };
+            if update.time.is_date() != latest.is_date() {
+                let kind = if latest.is_date() { "a date" } else { "a number" };
+                return Err(refusal(Problem::Time, format!("{kind}, as the times before"), "write all times alike"));
             }
-            if time < latest {
+            if update.time < latest {
                 let expected = format!("a time of {latest} or later, which was the one before");
-                let remedy = "sort the updates by their time";
-                return Err(Refused::new(Problem::Backwards, found, &expected, remedy));
+                return Err(refusal(Problem::Backwards, expected, "sort the updates by their time"));
             }
         }
         self.time = Some(update.time);
@@ -144,7 +142,7 @@ impl Batches {
     ) -> Result<Self, StreamError> {
         let path = origin.shown();
         let time = done.last().and_then(Position::time).and_then(|time| time.parse().ok());
-        let guard = Guard { is_tolerant, time };
+        let checker = LineChecker { is_tolerant, time };
         let was = |was| StreamError::OtherKind { path: path.to_owned(), was };
         if origin.is_folder() {
             let mut folder = Folder::new(path, is_watched);
@@ -154,7 +152,7 @@ impl Batches {
                     Position::Text(_) => return Err(was("a text")),
                 }
             }
-            return Ok(Self { source: Source::Folder(folder), guard, notices: Vec::new() });
+            return Ok(Self { source: Source::Folder(folder), checker, notices: Vec::new() });
         }
         let resume = match done.last() {
             None => None,
@@ -174,18 +172,18 @@ impl Batches {
                 (text, false)
             }
         };
-        let gathering = Gathering {
+        let batcher = LineBatcher {
             lines: Lines::new(path, text),
             rule,
             resume,
             may_be_new,
-            gathered: Gathered::default(),
+            builder: BatchBuilder::default(),
             first: 1,
             end: Place::default(),
             ahead: None,
             has_any: !done.is_empty(),
         };
-        Ok(Self { source: Source::Lines(Box::new(gathering)), guard, notices: Vec::new() })
+        Ok(Self { source: Source::Lines(Box::new(batcher)), checker, notices: Vec::new() })
     }
 
     /// What there is to tell since the last time.
@@ -196,22 +194,22 @@ impl Batches {
     /// The next batch, if it is there.
     pub fn next_batch(&mut self) -> Result<Next, StreamError> {
         match &mut self.source {
-            Source::Lines(gathering) => gathering.next(&mut self.guard, &mut self.notices),
-            Source::Folder(folder) => folder.next(&mut self.guard, &mut self.notices),
+            Source::Lines(batcher) => batcher.next(&mut self.checker, &mut self.notices),
+            Source::Folder(folder) => folder.next(&mut self.checker, &mut self.notices),
         }
     }
 
     /// The batch that is on its way, as far as it has come.
     pub fn flush(&mut self) -> Option<Batch> {
         match &mut self.source {
-            Source::Lines(gathering) if !gathering.gathered.updates.is_empty() => Some(gathering.emit(&self.guard)),
+            Source::Lines(batcher) if !batcher.builder.updates.is_empty() => Some(batcher.emit(&self.checker)),
             _ => None,
         }
     }
 }
 
-impl Gathering {
-    fn next(&mut self, guard: &mut Guard, notices: &mut Vec<Notice>) -> Result<Next, StreamError> {
+impl LineBatcher {
+    fn next(&mut self, checker: &mut LineChecker, notices: &mut Vec<Notice>) -> Result<Next, StreamError> {
         if let Some(place) = &self.resume {
             if !self.lines.skip_to(place, self.may_be_new)? || !self.lines.check_end()? {
                 return Ok(Next::Nothing);
@@ -223,59 +221,59 @@ impl Gathering {
             self.first = self.end.lines + 1;
         }
         if let Some((update, place)) = self.ahead.take() {
-            self.gathered.add(Some(update), self.lines.path())?;
+            self.builder.add(Some(update), self.lines.path())?;
             self.end = place;
         }
         loop {
             let line = match self.lines.next()? {
                 Read::Line(line) => line,
                 Read::Nothing => return Ok(Next::Nothing),
-                Read::End if !self.gathered.updates.is_empty() => return Ok(Next::Batch(self.emit(guard))),
+                Read::End if !self.builder.updates.is_empty() => return Ok(Next::Batch(self.emit(checker))),
                 Read::End => {
                     if !self.has_any {
                         notices.push(Notice::Empty { path: self.lines.path().to_owned() });
                         self.has_any = true;
                     }
-                    return Ok(Next::End(self.gathered.take().1));
+                    return Ok(Next::End(self.builder.take().1));
                 }
             };
             let place = self.lines.place();
             if place.is_unfinished {
                 notices.push(Notice::Unfinished { path: self.lines.path().to_owned(), line: place.lines });
             }
-            let before = guard.time;
+            let before = checker.time;
             let at = (self.lines.path(), place.lines);
-            let read = guard.read(&line, at, !self.has_any, &mut self.gathered.refused)?;
+            let read = checker.read(&line, at, !self.has_any, &mut self.builder.refused)?;
             let Some(update) = read else {
-                self.gathered.add(None, self.lines.path())?;
+                self.builder.add(None, self.lines.path())?;
                 self.end = place;
                 continue;
             };
             self.has_any = true;
             if let Rule::Time(span) = self.rule
-                && let Some(last) = self.gathered.updates.last()
+                && let Some(last) = self.builder.updates.last()
                 && last.time.window(span) != update.time.window(span)
             {
                 self.ahead = Some((update, place));
                 // The batch ends before this line.
-                let later = std::mem::replace(&mut guard.time, before);
-                let batch = self.emit(guard);
-                guard.time = later;
+                let later = std::mem::replace(&mut checker.time, before);
+                let batch = self.emit(checker);
+                checker.time = later;
                 return Ok(Next::Batch(batch));
             }
-            self.gathered.add(Some(update), self.lines.path())?;
+            self.builder.add(Some(update), self.lines.path())?;
             self.end = place;
-            if matches!(self.rule, Rule::Count(count) if self.gathered.updates.len() >= count) {
-                return Ok(Next::Batch(self.emit(guard)));
+            if matches!(self.rule, Rule::Count(count) if self.builder.updates.len() >= count) {
+                return Ok(Next::Batch(self.emit(checker)));
             }
         }
     }
 
-    fn emit(&mut self, guard: &Guard) -> Batch {
-        let end = Place { time: guard.kept_time(), ..self.end.clone() };
+    fn emit(&mut self, checker: &LineChecker) -> Batch {
+        let end = Place { time: checker.kept_time(), ..self.end.clone() };
         let (path, first) = (self.lines.path().to_owned(), self.first);
         self.first = end.lines + 1;
-        let (updates, refused, memory) = self.gathered.take();
+        let (updates, refused, memory) = self.builder.take();
         Batch {
             name: format!("{}, lines {first} to {}", path.display(), end.lines),
             path,
@@ -290,7 +288,7 @@ impl Gathering {
 /// The error of a line that only who knows the graph can refuse.
 impl Refusal {
     /// An update whose ids cannot be those of nodes.
-    pub fn of_id(path: &std::path::Path, line: u64, id: &str, expected: &'static str) -> Self {
+    pub fn of_id(path: &Path, line: u64, id: &str, expected: &'static str) -> Self {
         let found = format!("the id {}", excerpt(id.as_bytes()));
         let remedy = "repair the line, or read the ids of the graph as names (ids = \"names\")";
         Self { problem: Problem::Id, error: FormatError::line(path, line, found, expected, remedy) }
@@ -298,7 +296,7 @@ impl Refusal {
 
     /// An update whose weight is a time by its size, as are all weights of its batch; `None` if it
     /// has no such weight.
-    pub fn of_time(path: &std::path::Path, update: &Update) -> Option<Self> {
+    pub fn of_time(path: &Path, update: &Update) -> Option<Self> {
         let weight = excerpt(update.like_a_time.as_ref()?.as_bytes());
         let found = format!("the weight {weight} of the edge {} {}, a time by its size", update.from, update.to);
         let remedy = "leave the column out, ignore weights (weights = \"ignore\"), or say that it is the weight \

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::batches::{Batch, Guard, Next};
+use super::batch_builder::BatchBuilder;
+use super::batches::{Batch, LineChecker, Next};
 use super::error::StreamError;
-use super::gathered::Gathered;
-use super::text::{CHUNK, Got, Text};
+use super::text::{CHUNK, ReadOutcome, Text};
 use super::{Notice, Position};
-use crate::dataset::budget::{BudgetedVec, Taken};
+use crate::dataset::budget::{BudgetedVec, Reservation};
 use crate::dataset::format::{FormatError, check_encoding, lines};
 
 /// Bytes of the largest file that is one batch.
@@ -56,7 +56,7 @@ impl Folder {
         self.is_begun = true;
     }
 
-    pub fn next(&mut self, guard: &mut Guard, notices: &mut Vec<Notice>) -> Result<Next, StreamError> {
+    pub fn next(&mut self, checker: &mut LineChecker, notices: &mut Vec<Notice>) -> Result<Next, StreamError> {
         loop {
             if self.queue.is_empty() {
                 self.look()?;
@@ -72,7 +72,7 @@ impl Folder {
                 return Ok(Next::End(Vec::new()));
             };
             let path = self.path.join(&name);
-            let Some((mut text, _taken)) = self.content(&path)? else {
+            let Some((mut text, _reserved)) = self.content(&path)? else {
                 // Somebody took it away before it was read.
                 self.queue.remove(&name);
                 continue;
@@ -96,13 +96,13 @@ impl Folder {
                 notices.push(Notice::Late { path: path.clone(), last: last.clone() });
             }
             check_encoding(&path, &mut text)?;
-            let mut gathered = Gathered::default();
+            let mut builder = BatchBuilder::default();
             for (number, line) in (1..).zip(lines(&text)) {
-                let may_be_header = gathered.updates.is_empty();
-                let update = guard.read(line, (&path, number), may_be_header, &mut gathered.refused)?;
-                gathered.add(update, &path)?;
+                let may_be_header = builder.updates.is_empty();
+                let update = checker.read(line, (&path, number), may_be_header, &mut builder.refused)?;
+                builder.add(update, &path)?;
             }
-            let (updates, refused, memory) = gathered.take();
+            let (updates, refused, memory) = builder.take();
             if is_unfinished {
                 notices.push(Notice::Unfinished { path: path.clone(), line: lines(&text).count() as u64 });
             }
@@ -110,7 +110,7 @@ impl Folder {
                 notices.push(Notice::Empty { path: path.clone() });
             }
             self.note(&name, content);
-            let position = Position::File { name, bytes: content.0, checksum: content.1, time: guard.kept_time() };
+            let position = Position::File { name, bytes: content.0, checksum: content.1, time: checker.kept_time() };
             let name = path.display().to_string();
             return Ok(Next::Batch(Batch { name, path, updates, refused, position, memory }));
         }
@@ -131,7 +131,7 @@ impl Folder {
     }
 
     /// The text of a file, unpacked if need be; `None` if it is gone.
-    fn content(&self, path: &Path) -> Result<Option<(Vec<u8>, Taken)>, StreamError> {
+    fn content(&self, path: &Path) -> Result<Option<(Vec<u8>, Reservation)>, StreamError> {
         let mut text = match Text::open(path, false) {
             Ok(text) => text,
             Err(StreamError::Format(FormatError::Io { source, .. }))
@@ -143,7 +143,7 @@ impl Folder {
         };
         let mut content = BudgetedVec::default();
         loop {
-            if text.read(content.reserve(CHUNK).map_err(|over| over.reading(path))?)? != Got::Some {
+            if text.read(content.reserve(CHUNK).map_err(|over| over.reading(path))?)? != ReadOutcome::Some {
                 return Ok(Some(content.into_parts()));
             }
             if content.len() > LARGEST {

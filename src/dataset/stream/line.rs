@@ -1,8 +1,10 @@
 //! One update a line.
 
+use super::error::Refusal;
 use super::time::Time;
-use crate::dataset::format::{Fault, data, excerpt, looks_like_a_time, next_field, other_format, trim, weight};
+use crate::dataset::format::{FormatError, data, excerpt, looks_like_a_time, next_field, other_format, trim, weight};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// What an update does to an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,26 +88,16 @@ impl Problem {
     }
 }
 
-/// A line that is refused.
-#[derive(Debug)]
-pub(super) struct Refused {
-    pub problem: Problem,
-    pub fault: Fault,
-}
-
-impl Refused {
-    pub fn new(problem: Problem, found: String, expected: &str, remedy: &'static str) -> Self {
-        Self { problem, fault: Fault::new(found, expected.to_owned(), remedy) }
-    }
-}
-
 /// What lines look like.
 const FORM: &str = "time, operation, source, target, and a weight if there is one";
 
-/// Reads a line; `None` for blank lines, comments and, if it may be one, a line that names the columns.
-pub(super) fn parse(line: &[u8], number: u64, may_be_header: bool) -> Result<Option<Update>, Refused> {
+/// Reads line `number` of a file; `None` for blank lines, comments and, if it may be one, a line that names the columns.
+pub(super) fn parse(line: &[u8], (path, number): (&Path, u64), may_be_header: bool) -> Result<Option<Update>, Refusal> {
     let Some(line) = data(line) else { return Ok(None) };
-    let refused = |problem, found: String, expected: &str, remedy| Refused::new(problem, found, expected, remedy);
+    let refused = |problem, found: String, expected: &str, remedy: &'static str| Refusal {
+        problem,
+        error: FormatError::line(path, number, found, expected.to_owned(), remedy),
+    };
     let Ok(text) = std::str::from_utf8(line) else {
         let found = format!("{}, which is not UTF-8", excerpt(line));
         return Err(refused(Problem::Fields, found, "text in UTF-8", "convert the stream to UTF-8"));
@@ -147,7 +139,7 @@ pub(super) fn parse(line: &[u8], number: u64, may_be_header: bool) -> Result<Opt
         return Err(refused(Problem::Fields, found, "an id", "repair the line"));
     }
     if let Some(fault) = other_format(line, from.as_bytes(), to.as_bytes()) {
-        return Err(Refused { problem: Problem::Id, fault });
+        return Err(Refusal { problem: Problem::Id, error: fault.in_file(path, number - 1) });
     }
     let given = match weight_field.filter(|field| !field.is_empty() && action != Action::Remove) {
         None => None,
@@ -197,8 +189,12 @@ fn split(line: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
+    fn parse_alone(line: &[u8], may_be_header: bool) -> Result<Option<Update>, Refusal> {
+        parse(line, (Path::new("updates.txt"), 1), may_be_header)
+    }
+
     fn read(line: &str) -> Update {
-        parse(line.as_bytes(), 1, false).unwrap_or_else(|refused| panic!("{line}: {refused:?}")).unwrap()
+        parse_alone(line.as_bytes(), false).unwrap_or_else(|refused| panic!("{line}: {refused:?}")).unwrap()
     }
 
     #[test]
@@ -216,15 +212,15 @@ mod tests {
     #[test]
     fn what_is_no_update_is_nothing() {
         for line in ["", "  ", "# 7 + a b", "% comment"] {
-            assert_eq!(parse(line.as_bytes(), 1, false).unwrap(), None);
+            assert_eq!(parse_alone(line.as_bytes(), false).unwrap(), None);
         }
-        assert_eq!(parse(b"time,op,source,target", 1, true).unwrap(), None);
-        assert!(parse(b"time,op,source,target", 2, false).is_err());
+        assert_eq!(parse_alone(b"time,op,source,target", true).unwrap(), None);
+        assert!(parse_alone(b"time,op,source,target", false).is_err());
     }
 
     #[test]
     fn every_problem_has_its_name() {
-        let problem = |line: &[u8]| parse(line, 1, false).unwrap_err().problem;
+        let problem = |line: &[u8]| parse_alone(line, false).unwrap_err().problem;
         for (line, expected) in [
             ("7 + a", Problem::Fields),
             ("7 + a b 1 2", Problem::Fields),
@@ -246,7 +242,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_bytes_are_a_reason_to_panic(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60)) {
-            let _ = parse(&bytes, 1, true);
+            let _ = parse_alone(&bytes, true);
         }
     }
 }

@@ -6,7 +6,7 @@ use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
 use super::error::StreamError;
-use super::text::{Got, Text};
+use super::text::{ReadOutcome, Text};
 use crate::dataset::format::{FormatError, check_encoding};
 
 /// Bytes of the longest line.
@@ -92,23 +92,23 @@ impl Lines {
                 return Ok(Read::Line(line));
             }
             match self.read_more()? {
-                Got::Some => {}
-                Got::Nothing => return Ok(Read::Nothing),
-                Got::End => self.is_at_end = true,
+                ReadOutcome::Some => {}
+                ReadOutcome::Nothing => return Ok(Read::Nothing),
+                ReadOutcome::End => self.is_at_end = true,
             }
         }
     }
 
-    fn read_more(&mut self) -> Result<Got, StreamError> {
+    fn read_more(&mut self) -> Result<ReadOutcome, StreamError> {
         self.buffer.drain(..self.taken);
         self.taken = 0;
         let got = self.text.read(&mut self.buffer)?;
         // A mark of the encoding is as long as this, or there is none.
-        if !self.is_checked && (self.buffer.len() > 3 || got == Got::End) {
+        if !self.is_checked && (self.buffer.len() > 3 || got == ReadOutcome::End) {
             self.is_checked = true;
             check_encoding(&self.path, &mut self.buffer)?;
         }
-        Ok(if got == Got::End && self.text.is_open() { Got::Nothing } else { got })
+        Ok(if got == ReadOutcome::End && self.text.is_open() { ReadOutcome::Nothing } else { got })
     }
 
     /// Counts bytes of the buffer as read.
@@ -137,9 +137,9 @@ impl Lines {
                     }
                     Some(_) => {}
                     None => match self.read_more()? {
-                        Got::Some => continue,
-                        Got::Nothing => return Ok(false),
-                        Got::End => {
+                        ReadOutcome::Some => continue,
+                        ReadOutcome::Nothing => return Ok(false),
+                        ReadOutcome::End => {
                             self.is_at_end = true;
                             continue;
                         }
@@ -156,9 +156,9 @@ impl Lines {
                 break;
             }
             match self.read_more()? {
-                Got::Some => {}
-                Got::Nothing => return Ok(false),
-                Got::End => return Err(other()),
+                ReadOutcome::Some => {}
+                ReadOutcome::Nothing => return Ok(false),
+                ReadOutcome::End => return Err(other()),
             }
         }
         if self.sum.clone().finalize() != place.checksum {
@@ -180,9 +180,9 @@ impl Lines {
                 Some(_) => return Err(StreamError::TakenEarly { path: self.path.clone(), line: self.at.lines }),
                 None if self.is_at_end => break,
                 None => match self.read_more()? {
-                    Got::Some => {}
-                    Got::Nothing => return Ok(false),
-                    Got::End => self.is_at_end = true,
+                    ReadOutcome::Some => {}
+                    ReadOutcome::Nothing => return Ok(false),
+                    ReadOutcome::End => self.is_at_end = true,
                 },
             }
         }

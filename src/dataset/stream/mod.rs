@@ -5,10 +5,10 @@
 //! of every batch where it ends, and goes on from such a [`Position`] later, once it has seen that what comes before it is what
 //! was read then. A [`Log`] keeps the batches that were accepted.
 
+mod batch_builder;
 mod batches;
 mod error;
 mod folder;
-mod gathered;
 mod line;
 mod lines;
 mod log;
@@ -22,7 +22,7 @@ pub use line::{Action, Problem, Update};
 pub use lines::Place;
 pub use log::{Entry, Log, LogError, Opened, Record};
 pub use notice::Notice;
-pub use time::{NoTime, Span, Time};
+pub use time::{ParseTimeError, Span, Time};
 
 use std::path::{Path, PathBuf};
 

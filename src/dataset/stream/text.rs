@@ -19,7 +19,7 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(40);
 
 /// What came of an attempt to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Got {
+pub(super) enum ReadOutcome {
     /// Bytes.
     Some,
     /// None for now.
@@ -95,16 +95,16 @@ impl Text {
     }
 
     /// Appends what there is, up to a chunk.
-    pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<Got, StreamError> {
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<ReadOutcome, StreamError> {
         match self {
             Self::Input(receiver) => match receiver.recv_timeout(PATIENCE) {
                 Ok(Ok(chunk)) => {
                     buffer.extend_from_slice(&chunk);
-                    Ok(Got::Some)
+                    Ok(ReadOutcome::Some)
                 }
                 Ok(Err(source)) => Err(FormatError::io(Path::new("standard input"), source).into()),
-                Err(RecvTimeoutError::Timeout) => Ok(Got::Nothing),
-                Err(RecvTimeoutError::Disconnected) => Ok(Got::End),
+                Err(RecvTimeoutError::Timeout) => Ok(ReadOutcome::Nothing),
+                Err(RecvTimeoutError::Disconnected) => Ok(ReadOutcome::End),
             },
             Self::File { path, reader, is_packed, read } => {
                 let before = buffer.len();
@@ -126,7 +126,7 @@ impl Text {
                     }
                     .into());
                 }
-                Ok(if buffer.len() > before { Got::Some } else { Got::End })
+                Ok(if buffer.len() > before { ReadOutcome::Some } else { ReadOutcome::End })
             }
             Self::Growing { path, file, read } => {
                 let before = buffer.len();
@@ -134,7 +134,7 @@ impl Text {
                 file.by_ref().take(CHUNK as u64).read_to_end(buffer).map_err(failed)?;
                 *read += (buffer.len() - before) as u64;
                 if buffer.len() > before {
-                    return Ok(Got::Some);
+                    return Ok(ReadOutcome::Some);
                 }
                 let found = file.metadata().map_err(failed)?;
                 if found.len() < *read {
@@ -143,7 +143,7 @@ impl Text {
                 if !fs::metadata(&*path).is_ok_and(|at_path| are_same(&found, &at_path)) {
                     return Err(StreamError::Replaced { path: path.clone() });
                 }
-                Ok(Got::Nothing)
+                Ok(ReadOutcome::Nothing)
             }
         }
     }
@@ -176,7 +176,7 @@ mod tests {
             let sending = sent.clone();
             thread::spawn(move || fs::write(writer, sending));
             let (mut text, mut got) = (Text::open(&path, is_watched).unwrap(), vec![]);
-            while text.read(&mut got).unwrap() == Got::Some {}
+            while text.read(&mut got).unwrap() == ReadOutcome::Some {}
             assert!(got == sent.as_bytes(), "{} of {} bytes", got.len(), sent.len());
         }
     }

@@ -44,7 +44,7 @@ pub struct Span {
 /// A text that is no time, or no span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}")]
-pub struct NoTime {
+pub struct ParseTimeError {
     expected: &'static str,
 }
 
@@ -61,13 +61,13 @@ impl Time {
 }
 
 impl FromStr for Time {
-    type Err = NoTime;
+    type Err = ParseTimeError;
 
-    fn from_str(text: &str) -> Result<Self, NoTime> {
+    fn from_str(text: &str) -> Result<Self, ParseTimeError> {
         let number = number(text).map(|parts| Self { parts, is_date: false });
         let date = || date(text).map(|parts| Self { parts, is_date: true });
         let expected = "a number of at most nine decimals, or a date such as 2024-02-29 or 2024-02-29T12:30:00Z";
-        number.or_else(date).ok_or(NoTime { expected })
+        number.or_else(date).ok_or(ParseTimeError { expected })
     }
 }
 
@@ -90,9 +90,9 @@ impl fmt::Display for Time {
 }
 
 impl FromStr for Span {
-    type Err = NoTime;
+    type Err = ParseTimeError;
 
-    fn from_str(text: &str) -> Result<Self, NoTime> {
+    fn from_str(text: &str) -> Result<Self, ParseTimeError> {
         let expected = "a span above 0: a number in the unit of the times, or such as 30s, 15m, 12h, 1d or 1w";
         let (amount, unit) = match text.as_bytes() {
             [.., b's'] => (&text[..text.len() - 1], 1),
@@ -103,7 +103,7 @@ impl FromStr for Span {
             _ => (text, 1),
         };
         let parts = number(amount).and_then(|parts| parts.checked_mul(unit)).filter(|&parts| parts > 0);
-        parts.map(|parts| Self { parts }).ok_or(NoTime { expected })
+        parts.map(|parts| Self { parts }).ok_or(ParseTimeError { expected })
     }
 }
 

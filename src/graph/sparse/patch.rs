@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Listed, STRIP_COLUMNS, Sparse, parallel};
+use super::{MatrixEntries, STRIP_COLUMNS, Sparse, parallel};
 use crate::graph::build::{Duplicates, build};
 use crate::graph::slot::Slot;
 use crate::graph::{GraphError, Tiling};
@@ -102,7 +102,7 @@ impl Sparse {
             self.tiles
                 .extend((known..tiling.count()).map(|number| Slot::Here(empty(tiling.range(number).len(), cols))));
         } else {
-            let built = build(Listed { matrix: self, is_turned: false }, tiling, cols, Duplicates::Add)?;
+            let built = build(MatrixEntries { matrix: self, is_transposed: false }, tiling, cols, Duplicates::Add)?;
             self.tiles = built.tiles.into_iter().map(Slot::from).collect();
         }
         (self.tiling, self.cols) = (tiling, cols);
@@ -112,7 +112,7 @@ impl Sparse {
     /// Forgets rows and columns at the end, which must have no entries. The tiles are built anew.
     pub(in crate::graph) fn shrink(&mut self, rows: usize, cols: usize) -> Result<(), GraphError> {
         let tiling = Tiling::new(rows);
-        let built = build(Listed { matrix: self, is_turned: false }, tiling, cols, Duplicates::Add)?;
+        let built = build(MatrixEntries { matrix: self, is_transposed: false }, tiling, cols, Duplicates::Add)?;
         self.tiles = built.tiles.into_iter().map(Slot::from).collect();
         (self.tiling, self.cols, self.transposed) = (tiling, cols, OnceLock::new());
         Ok(())

@@ -21,8 +21,8 @@ impl Sparse {
 
     /// How many stored tiles have been read.
     #[cfg(all(test, feature = "cluster", feature = "formats"))]
-    pub(crate) fn tiles_looked_at(&self) -> usize {
-        self.tiles.iter().filter(|slot| slot.is_looked_at()).count()
+    pub(crate) fn tiles_read(&self) -> usize {
+        self.tiles.iter().filter(|slot| slot.was_read()).count()
     }
 
     /// A matrix whose tiles are read from a source. There is one for each size.

@@ -15,7 +15,7 @@ use super::table::thousands;
 
 use crate::experiment::event::{End, Event, Measure, Observer, Step, Task};
 use crate::finetune::Kernel;
-use crate::graph::Gauge;
+use crate::graph::ProgressCounter;
 
 /// The time between two drawings of a bar.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -84,7 +84,7 @@ impl Bar {
     }
 
     /// A stage whose progress a gauge counts.
-    fn gauged(label: String, sink: ProgressSink, gauge: &'static Gauge, is_bytes: bool) -> Self {
+    fn gauged(label: String, sink: ProgressSink, gauge: &'static ProgressCounter, is_bytes: bool) -> Self {
         let unit = if is_bytes { Unit::Bytes } else { Unit::Steps };
         let (done_before, _) = gauge.now();
         Self::of(label, sink, unit, move |state| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isvd_dist::dataset::store::{Making, Numbering, Store, Writer};
+use isvd_dist::dataset::store::{MatrixSettings, Numbering, Store, Writer};
 use isvd_dist::dataset::{Dataset, EdgeList, Ids, LinkSplit, NodeSplit, Source, SparseFeatures};
 use isvd_dist::graph::{Duplicates, Graph, Import, SelfLoops};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ pub fn write(dataset: &Dataset, import: Import, folder: &Path) -> Graph {
     let mut writer = Writer::create(folder).unwrap();
     writer.dataset(dataset).unwrap();
     let directed = dataset.graph.is_directed();
-    let making = Making { import, usual_import: Import::default(), directed, numbering: Numbering::Given };
+    let making = MatrixSettings { import, usual_import: Import::default(), directed, numbering: Numbering::Given };
     writer.finish_with(&graph, making, None).unwrap();
     graph
 }

@@ -54,14 +54,14 @@ pub fn read_features(path: &Path) -> Result<Features, FormatError> {
             };
             Ok(Features::Dense { rows, columns, values: array.floats()? })
         }
-        Format::ScipySparse => npz::features_of(input).map(Features::Sparse),
+        Format::ScipySparse => npz::read_features(input).map(Features::Sparse),
         Format::MatrixMarket => {
             let remedy = "save it with `scipy.sparse.save_npz`";
             Err(FormatError::content(path, "a Matrix Market file", "features as .npy, .npz or text", remedy))
         }
         Format::Text => {
-            let text::Table { columns, values, taken } = text::read_separated(input)?;
-            taken.keep();
+            let text::Table { columns, values, reserved } = text::read_separated(input)?;
+            reserved.keep();
             Ok(Features::Dense { rows: values.len() / columns.max(1), columns, values })
         }
     }

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::list;
 use crate::dataset::UNLABELLED;
-use crate::dataset::budget::{Budget, BudgetedVec, OverBudget, Taken, bytes_of};
+use crate::dataset::budget::{Budget, BudgetedVec, OverBudget, Reservation, bytes_of};
 use crate::dataset::format::input::Input;
 use crate::dataset::format::{Fault, Format, FormatError, excerpt, npy, text};
 
@@ -55,7 +55,7 @@ const PIECE: u64 = 32;
 fn by_line(input: Input) -> Result<Labels, FormatError> {
     let (path, budget) = (&input.path().to_owned(), input.budget().clone());
     let mut lines = BudgetedVec::<Option<String>>::default();
-    let mut of_names = Taken::default();
+    let mut of_names = Reservation::default();
     let mut names = 0;
     text::each_line(text::Blocks::of(input), |_, line| {
         let label = text::utf8(line)?;
@@ -76,12 +76,12 @@ fn by_line(input: Input) -> Result<Labels, FormatError> {
     if lines.is_empty() {
         return Err(FormatError::Empty { path: path.to_owned(), expected: "one label a line" });
     }
-    let (lines, _taken) = lines.into_parts();
+    let (lines, _reserved) = lines.into_parts();
     let over = |over: OverBudget| over.reading(path);
     // Some programs write whole numbers with a fraction of zero.
     let number = |label: &String| label.strip_suffix(".0").unwrap_or(label).parse::<i64>().ok();
     if lines.iter().flatten().all(|label| number(label).is_some()) {
-        let _numbers = budget.take_for::<Option<i64>>(lines.len()).map_err(over)?;
+        let _numbers = budget.reserve_for::<Option<i64>>(lines.len()).map_err(over)?;
         let numbers = lines.iter().map(|label| label.as_ref().and_then(number)).collect();
         return by_order(numbers, |_| 0).map_err(over);
     }
@@ -94,22 +94,22 @@ fn by_order<T: Ord + Clone + ToString>(
     letters: impl Fn(&T) -> usize,
 ) -> Result<Labels, OverBudget> {
     let budget = Budget::current();
-    budget.take_for::<u32>(values.len())?.keep();
-    let (mut bytes, mut taken) = (0, Taken::default());
+    budget.reserve_for::<u32>(values.len())?.keep();
+    let (mut bytes, mut reserved) = (0, Reservation::default());
     let mut numbers: BTreeMap<T, u32> = BTreeMap::new();
     for value in values.iter().flatten() {
         if !numbers.contains_key(value) {
             // As a key and as a name.
             bytes += 2 * (PIECE + letters(value) as u64) + bytes_of::<(T, String)>(1);
-            if bytes > taken.bytes() {
-                budget.resize(&mut taken, bytes + bytes / 4)?;
+            if bytes > reserved.bytes() {
+                budget.resize(&mut reserved, bytes + bytes / 4)?;
             }
             numbers.insert(value.clone(), 0);
         }
     }
     numbers.values_mut().zip(0..).for_each(|(number, next)| *number = next);
     let label = |value: Option<T>| value.map_or(UNLABELLED, |value| numbers[&value]);
-    taken.keep();
+    reserved.keep();
     Ok(Labels {
         labels: values.into_iter().map(label).collect(),
         classes: numbers.keys().map(ToString::to_string).collect(),

@@ -86,9 +86,9 @@ impl Raw {
             };
             (text::read_edges(Input::open(&path)?, &options)?.edges.edges, path)
         } else if let Some(array) = self.array("edge_index")? {
-            let (pairs, taken) = array.pairs()?;
-            taken.keep();
-            (rows::of_graph(pairs, self.nodes, array.path())?, array.path().to_owned())
+            let read = array.pairs()?;
+            read.reserved.keep();
+            (rows::of_graph(read.pairs, self.nodes, array.path())?, array.path().to_owned())
         } else {
             let path = self.folder.join("edge.csv.gz");
             return Err(FormatError::Missing { path, expected: "the edges (or data.npz)".into() });
@@ -113,8 +113,8 @@ impl Raw {
     /// Numbers, how many there are in a row, and where they are from.
     fn floats(&mut self, text: &str, array: &str) -> Result<Option<(Vec<f32>, usize, PathBuf)>, FormatError> {
         if let Some(path) = self.text(text) {
-            let text::Table { columns, values, taken } = text::read_floats(&path)?;
-            taken.keep();
+            let text::Table { columns, values, reserved } = text::read_floats(&path)?;
+            reserved.keep();
             return Ok(Some((values, columns, path)));
         }
         let Some(array) = self.array(array)? else { return Ok(None) };

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::dataset::budget::{Budget, OverBudget, Taken};
+use crate::dataset::budget::{Budget, OverBudget, Reservation};
 use crate::dataset::format::pickle::Value;
 use crate::dataset::format::rows::{self, Pairs};
 use crate::dataset::format::torch::{array_of, read_torch};
@@ -76,22 +76,22 @@ fn read_text(path: &Path) -> Result<(usize, Pairs), FormatError> {
     let table = text::read_integers(path)?;
     let budget = Budget::current();
     let over = |over: OverBudget| over.reading(path);
-    let (mut pairs, mut taken) = (Pairs::default(), Taken::default());
+    let (mut pairs, mut reserved) = (Pairs::default(), Reservation::default());
     let wrong = |row: usize, found: String| {
         FormatError::line(path, row as u64 + 1, found, "one node, or two", "fetch the dataset again")
     };
     if table.columns > 2 {
         return Err(wrong(0, format!("{} columns", table.columns)));
     }
-    pairs.make_room(table.values.len() / table.columns, &budget, &mut taken).map_err(over)?;
+    pairs.reserve_within(table.values.len() / table.columns, &budget, &mut reserved).map_err(over)?;
     for (row, numbers) in table.values.chunks_exact(table.columns).enumerate() {
         let id = |number: Option<i64>| {
             let id = number.and_then(|number| u64::try_from(number).ok());
             id.ok_or_else(|| wrong(row, number.map_or("no number".into(), |number| format!("the id {number}"))))
         };
-        pairs.push_within(id(numbers[0])?, id(numbers[table.columns - 1])?, &budget, &mut taken).map_err(over)?;
+        pairs.push_within(id(numbers[0])?, id(numbers[table.columns - 1])?, &budget, &mut reserved).map_err(over)?;
     }
-    taken.keep();
+    reserved.keep();
     Ok((table.columns, pairs))
 }
 
@@ -106,9 +106,9 @@ fn read_pt(path: &Path, nodes: usize) -> Result<Part, FormatError> {
         return Ok(Part::Nodes(array.indices(nodes)?));
     }
     let pairs = |array: &Array<'_>| {
-        let (pairs, taken) = array.pairs()?;
-        taken.keep();
-        rows::of_graph(pairs, nodes, path)
+        let read = array.pairs()?;
+        read.reserved.keep();
+        rows::of_graph(read.pairs, nodes, path)
     };
     let Some(edge) = array_of(value, "edge") else {
         let names = |(key, _): (Value<'_>, Value<'_>)| key.as_text().map(str::to_owned);

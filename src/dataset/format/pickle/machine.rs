@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::{Class, Node, Payload, Pickle, opcode};
-use crate::dataset::budget::{Budget, Taken, bytes_of};
+use crate::dataset::budget::{Budget, Reservation, bytes_of};
 use crate::dataset::format::FormatError;
 use crate::dataset::format::error::excerpt;
 
@@ -23,19 +23,19 @@ pub(crate) struct Machine {
     /// How high the stack was at each mark.
     marks: Vec<usize>,
     memo: HashMap<u64, u32>,
-    /// How many more bytes may be made that are not in the file.
+    /// Bytes of derived data, not contained in the file, that may still be made.
     budget: usize,
     memory: Budget,
     /// Memory of the sources, and of all else in steps.
-    pub taken: Vec<Taken>,
-    made: Taken,
+    pub reserved: Vec<Reservation>,
+    made: Reservation,
     /// Bytes of all else.
     bytes: u64,
 }
 
 impl Machine {
-    /// A machine for a pickle that has taken its memory.
-    pub fn new(bytes: Vec<u8>, taken: Taken, path: &Path) -> Self {
+    /// A machine for a pickle whose memory is reserved.
+    pub fn new(bytes: Vec<u8>, reserved: Reservation, path: &Path) -> Self {
         let budget = bytes.len().saturating_mul(4).saturating_add(4096);
         Self {
             path: path.to_owned(),
@@ -48,16 +48,16 @@ impl Machine {
             memo: HashMap::new(),
             budget,
             memory: Budget::current(),
-            taken: vec![taken],
-            made: Taken::default(),
+            reserved: vec![reserved],
+            made: Reservation::default(),
             bytes: 0,
         }
     }
 
     pub fn finish(self, root: u32) -> Pickle {
-        let mut taken = self.taken;
-        taken.push(self.made);
-        Pickle { path: self.path, sources: self.sources, nodes: self.nodes, root, _taken: taken }
+        let mut reserved = self.reserved;
+        reserved.push(self.made);
+        Pickle { path: self.path, sources: self.sources, nodes: self.nodes, root, _reserved: reserved }
     }
 
     /// An error at the present instruction.
@@ -91,7 +91,7 @@ impl Machine {
             }
             opcode::READONLY_BUFFER => {}
             opcode::MARK => {
-                self.room(bytes_of::<usize>(1))?;
+                self.charge_memory(bytes_of::<usize>(1))?;
                 self.marks.push(self.stack.len());
             }
             opcode::POP => {
@@ -267,17 +267,17 @@ impl Machine {
         self.push(Node::Text(Payload { source: 0, start, len }))
     }
 
-    /// Keeps text that is not in the file as it is.
-    pub fn made(&mut self, text: Vec<u8>) -> Result<Node, FormatError> {
-        self.charge(text.len())?;
-        self.room(text.len() as u64)?;
+    /// Adds text that was decoded.
+    pub fn add_text(&mut self, text: Vec<u8>) -> Result<Node, FormatError> {
+        self.charge_copy(text.len())?;
+        self.charge_memory(text.len() as u64)?;
         let payload = Payload { source: self.sources.len() as u32, start: 0, len: text.len() };
         self.sources.push(text);
         Ok(Node::Text(payload))
     }
 
-    /// Counts bytes that are made beyond the file, so that none can ask for much more memory than it takes itself.
-    pub fn charge(&mut self, bytes: usize) -> Result<(), FormatError> {
+    /// Counts bytes of derived data, so that a small file cannot make a large result.
+    pub fn charge_copy(&mut self, bytes: usize) -> Result<(), FormatError> {
         match self.budget.checked_sub(bytes.saturating_add(64)) {
             Some(left) => self.budget = left,
             None => return Err(self.wrong("data repeated beyond measure", "data of about the size of the file")),
@@ -285,13 +285,13 @@ impl Machine {
         Ok(())
     }
 
-    /// Bytes of another file of the same archive, which may be repeated as well.
-    pub fn grant(&mut self, bytes: usize) {
+    /// Allows derived data of another file of the same archive.
+    pub fn allow_copies_of(&mut self, bytes: usize) {
         self.budget = self.budget.saturating_add(bytes.saturating_mul(4));
     }
 
-    /// Takes memory for values and for the stack; what they are is in the file, but in fewer bytes.
-    pub fn room(&mut self, bytes: u64) -> Result<(), FormatError> {
+    /// Reserves memory for values and the stack, which take more bytes than their instructions.
+    pub fn charge_memory(&mut self, bytes: u64) -> Result<(), FormatError> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes <= self.made.bytes() {
             return Ok(());
@@ -301,7 +301,7 @@ impl Machine {
     }
 
     pub fn add(&mut self, node: Node) -> Result<u32, FormatError> {
-        self.room(node.bytes())?;
+        self.charge_memory(node.bytes())?;
         let number = u32::try_from(self.nodes.len()).map_err(|_| self.wrong("too many values", "fewer than 2³²"))?;
         self.nodes.push(node);
         Ok(number)
@@ -314,7 +314,7 @@ impl Machine {
 
     fn push_known(&mut self, number: u32) -> Result<(), FormatError> {
         if self.stack.len() == self.stack.capacity() {
-            self.room(bytes_of::<u32>(self.stack.len()))?;
+            self.charge_memory(bytes_of::<u32>(self.stack.len()))?;
         }
         self.stack.push(number);
         Ok(())
@@ -340,7 +340,7 @@ impl Machine {
 
     fn append(&mut self, items: &[u32]) -> Result<(), FormatError> {
         let top = self.top()?;
-        self.room(bytes_of::<[u32; 2]>(items.len()))?;
+        self.charge_memory(bytes_of::<[u32; 2]>(items.len()))?;
         match &mut self.nodes[top as usize] {
             Node::List(list) => list.extend_from_slice(items),
             _ => return Err(self.wrong("items for what is no list", "a list")),
@@ -350,7 +350,7 @@ impl Machine {
 
     fn set_items(&mut self, items: &[u32]) -> Result<(), FormatError> {
         let top = self.top()?;
-        self.room(bytes_of::<[u32; 2]>(items.len()))?;
+        self.charge_memory(bytes_of::<[u32; 2]>(items.len()))?;
         match &mut self.nodes[top as usize] {
             Node::Dict(entries) if items.len().is_multiple_of(2) => {
                 entries.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1])));
@@ -363,7 +363,7 @@ impl Machine {
     fn remember(&mut self, key: u64) -> Result<(), FormatError> {
         let top = self.top()?;
         // An entry of a table that is half full.
-        self.room(bytes_of::<[(u64, u32); 2]>(1))?;
+        self.charge_memory(bytes_of::<[(u64, u32); 2]>(1))?;
         self.memo.insert(key, top);
         Ok(())
     }

@@ -33,9 +33,9 @@ impl Machine {
                 let latin = encoding.is_none_or(|name| matches!(self.text(name), Some(b"latin1" | b"latin-1")));
                 let bytes = self.text(text).filter(|_| latin).and_then(latin_bytes);
                 let bytes = bytes.ok_or_else(|| self.wrong("bytes in an unknown form", "text in latin1"))?;
-                self.made(bytes)?
+                self.add_text(bytes)?
             }
-            (Class::Bytes, _) => self.made(vec![])?,
+            (Class::Bytes, _) => self.add_text(vec![])?,
             (Class::Dict, [Some(pairs), ..]) => self.dict(pairs)?,
             (Class::Dict, _) => Node::Dict(vec![]),
             // A list of a list is as good as that list, when nothing runs.
@@ -129,8 +129,8 @@ impl Machine {
         };
         let entries: Option<Vec<_>> = pairs.iter().map(entry).collect();
         let entries = entries.ok_or_else(|| self.wrong("a dict of what are no pairs", "pairs of key and value"))?;
-        self.charge(8 * entries.len())?;
-        self.room(8 * entries.len() as u64)?;
+        self.charge_copy(8 * entries.len())?;
+        self.charge_memory(8 * entries.len() as u64)?;
         Ok(Node::Dict(entries))
     }
 

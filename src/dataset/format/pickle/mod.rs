@@ -20,7 +20,7 @@ pub(crate) use value::{Node, Payload, StoredArray, Tensor};
 
 use super::FormatError;
 use super::input::Input;
-use crate::dataset::budget::Taken;
+use crate::dataset::budget::Reservation;
 use std::path::PathBuf;
 
 /// A pickle that was read.
@@ -32,7 +32,7 @@ pub struct Pickle {
     pub(crate) nodes: Vec<Node>,
     pub(crate) root: u32,
     /// Memory of all that.
-    pub(crate) _taken: Vec<Taken>,
+    pub(crate) _reserved: Vec<Reservation>,
 }
 
 impl Pickle {
@@ -43,11 +43,11 @@ impl Pickle {
 
     /// Reads a pickle from memory; `path` is for messages.
     pub fn parse(bytes: Vec<u8>, path: &Path) -> Result<Self, FormatError> {
-        Self::of(bytes, Taken::default(), path)
+        Self::of(bytes, Reservation::default(), path)
     }
 
-    fn of(bytes: Vec<u8>, taken: Taken, path: &Path) -> Result<Self, FormatError> {
-        let mut machine = Machine::new(bytes, taken, path);
+    fn of(bytes: Vec<u8>, reserved: Reservation, path: &Path) -> Result<Self, FormatError> {
+        let mut machine = Machine::new(bytes, reserved, path);
         let root = machine.run()?;
         Ok(machine.finish(root))
     }
@@ -55,12 +55,12 @@ impl Pickle {
 
 /// Reads a pickle.
 pub fn read_pickle(path: &Path) -> Result<Pickle, FormatError> {
-    let (bytes, taken) = read_file(Input::open(path)?)?;
-    Pickle::of(bytes, taken, path)
+    let (bytes, reserved) = read_file(Input::open(path)?)?;
+    Pickle::of(bytes, reserved, path)
 }
 
 /// Reads a whole file that must not be empty.
-pub(crate) fn read_file(input: Input) -> Result<(Vec<u8>, Taken), FormatError> {
+pub(crate) fn read_file(input: Input) -> Result<(Vec<u8>, Reservation), FormatError> {
     if input.start().is_empty() {
         return Err(FormatError::Empty { path: input.path().to_owned(), expected: "a pickle" });
     }

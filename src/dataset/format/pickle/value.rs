@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Class, Pickle};
-use crate::dataset::budget::{Taken, bytes_of};
+use crate::dataset::budget::{Reservation, bytes_of};
 use crate::dataset::format::FormatError;
 use crate::dataset::format::array::{Array, ElementType};
 use crate::dataset::format::sparse::{Arrays, Entries, Layout};
@@ -181,7 +181,7 @@ impl<'a> Value<'a> {
                     element: *element,
                     fortran: *fortran,
                     bytes: Cow::Borrowed(self.pickle.bytes(*bytes)),
-                    _taken: Taken::default(),
+                    _reserved: Reservation::default(),
                 })
             }
             _ => None,

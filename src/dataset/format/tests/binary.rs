@@ -180,7 +180,7 @@ fn tensors_in_an_archive() {
         let written = write("valid.pt", bytes);
         let pickle = read_torch(&written.path)?;
         let array = pickle.value().get("edge").unwrap().as_array().unwrap();
-        Ok::<_, FormatError>((array.shape.clone(), array.pairs()?.0.iter().collect::<Vec<_>>()))
+        Ok::<_, FormatError>((array.shape.clone(), array.pairs()?.pairs.iter().collect::<Vec<_>>()))
     };
     let pairs = vec![(0, 1), (1, 2), (2, 0)];
     assert_eq!(edge(torch_zip([3, 2], [2, 1], "archive/data/0")).unwrap(), (vec![3, 2], pairs.clone()));

@@ -92,3 +92,15 @@ fn test_nodes_have_the_classes_of_all_others() {
     let error = read_planetoid(citeseer(2).path(), "tiny").unwrap_err();
     assert_words(&error, Path::new("ind.tiny.ty"), &["2 classes", "3 as in", "ind.tiny.ally"]);
 }
+
+#[test]
+fn a_wrong_test_index_and_a_missing_part_are_named() {
+    let folder = citeseer(3);
+    fs::write(folder.path().join("ind.tiny.test.index"), "8\n2\n6\n").unwrap();
+    let error = read_planetoid(folder.path(), "tiny").unwrap_err();
+    assert_words(&error, Path::new("ind.tiny.test.index"), &["line 2", "the id 2", "from 4"]);
+    fs::remove_file(folder.path().join("ind.tiny.ty")).unwrap();
+    fs::write(folder.path().join("ind.tiny.test.index"), "8\n4\n6\n").unwrap();
+    let error = read_planetoid(folder.path(), "tiny").unwrap_err();
+    assert_words(&error, Path::new("ind.tiny.ty"), &["is missing", "the part `ty`"]);
+}

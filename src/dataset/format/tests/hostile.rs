@@ -6,7 +6,7 @@ use zip::CompressionMethod;
 
 use super::binary::{i8, torch_zip, zip};
 use super::*;
-use crate::dataset::{Budget, EdgeFile, Holdout, Ids, LoadError, Source, Taken};
+use crate::dataset::{Budget, EdgeFile, Holdout, Ids, LoadError, Reservation, Source};
 
 fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     binary::npy(1, descr, false, shape, data)
@@ -73,7 +73,7 @@ fn a_flipped_bit_in_a_torch_archive_is_found_or_does_not_matter() {
     let edge = |bytes: &[u8]| -> Result<Vec<(u64, u64)>, FormatError> {
         let pickle = read_torch(&write("valid.pt", bytes).path)?;
         let array = pickle.value().get("edge").and_then(Value::as_array);
-        array.map_or(Ok(vec![]), |array| Ok(array.pairs()?.0.iter().collect()))
+        array.map_or(Ok(vec![]), |array| Ok(array.pairs()?.pairs.iter().collect()))
     };
     let bytes = torch_zip([3, 2], [2, 1], "archive/data/0");
     let whole = edge(&bytes).unwrap();
@@ -316,10 +316,10 @@ fn what_is_read_fits_into_a_small_multiple_of_its_size() {
         assert_eq!(read.edges.edges.len(), 40_000, "{name}");
     }
     let budget = Budget::new(1 << 20);
-    let _before = budget.take(1000).map(Taken::keep);
-    let left = budget.left();
+    let _before = budget.reserve(1000).map(Reservation::keep);
+    let left = budget.available();
     budget.within(|| edges_of("e.npz", &scipy(100, CompressionMethod::Stored))).unwrap();
-    assert!((1..10_000).contains(&(left - budget.left())), "arrays that were read are given back");
+    assert!((1..10_000).contains(&(left - budget.available())), "arrays that were read are given back");
 }
 
 /// Edges are held out with tables that take several times the list.

@@ -22,7 +22,13 @@ fn text_that_is_no_edge_list() {
     refused("e.txt", "1 2\n3 x4\n5 6\n", &["line 2", "`x4` in `3 x4`", "a number", "ids = \"names\""]);
     refused("e.txt", "# c\n1 2\n\n3 -4\n", &["line 4", "negative id `-4`", "0 or more"]);
     refused("e.txt", "1 2\n18446744073709551616 4\n5 6\n", &["line 2", "64 bits", "18446744073709551615"]);
+    for line in ["1,,2", ",1,2", "1,"] {
+        refused("e.txt", format!("{line}\n3,4\n5,6\n"), &["line 1"]);
+    }
     refused("e.txt", "1,,2\n3,4\n5,6\n", &["line 1", "empty field", "one separator"]);
+    for id in ["+1", "1e3", "0x1"] {
+        refused("e.txt", format!("1 2\n{id} 4\n5 6\n"), &["line 2", id]);
+    }
     refused("e.txt", "1 2 3 4\n", &["line 1", "4 columns", "weights = \"ignore\""]);
     refused("e.txt", "1 2\n3 4 0.5\n", &["line 2", "3 columns", "two columns"]);
     refused("e.txt", "1 2 1\n3 4\n", &["line 2", "2 columns", "a weight as in the lines before"]);

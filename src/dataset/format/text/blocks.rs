@@ -12,11 +12,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 
-use crate::dataset::budget::{Budget, OverBudget, Taken, bytes_of};
+use crate::dataset::budget::{Budget, OverBudget, Reservation, bytes_of};
 use crate::dataset::format::error::{Fault, FormatError};
 use crate::dataset::format::input::Input;
 
-/// Bytes of a block, which the caches of a core should keep while it is parsed.
+/// Bytes of a block: small enough for the caches of a core.
 const BLOCK: usize = if cfg!(test) { 256 } else { 256 << 10 };
 /// Bytes of the longest line.
 const LONGEST_LINE: usize = 64 << 20;
@@ -28,18 +28,18 @@ pub(crate) struct Blocks {
     /// Bytes of text that were read.
     offset: u64,
     carry: Vec<u8>,
-    /// A block that was looked at and not yet taken.
+    /// The first block, if it was inspected and not yet taken.
     pending: Option<Block>,
-    taken: usize,
+    blocks_taken: usize,
     started: bool,
     ended: bool,
 }
 
-/// Whole lines. Its memory counts where it is more than usual, because a line is long.
+/// Complete lines. Its memory is reserved if a long line makes it larger than usual.
 #[derive(Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
-    taken: Taken,
+    reserved: Reservation,
 }
 
 impl Deref for Block {
@@ -51,19 +51,19 @@ impl Deref for Block {
 }
 
 impl Block {
-    /// Makes room for as much again as a block usually has, and for what is carried over to the next one.
-    fn make_room(&mut self, budget: &Budget) -> Result<(), OverBudget> {
+    /// Reserves capacity for another block and for the line that is carried over to the next one.
+    fn reserve_within(&mut self, budget: &Budget) -> Result<(), OverBudget> {
         let wanted = self.bytes.len() + BLOCK + 1;
         if wanted > 2 * BLOCK + 1 && wanted > self.bytes.capacity() {
             let capacity = wanted.max(2 * self.bytes.capacity());
-            budget.resize(&mut self.taken, bytes_of::<[u8; 2]>(capacity))?;
+            budget.resize(&mut self.reserved, bytes_of::<[u8; 2]>(capacity))?;
             self.bytes.reserve_exact(capacity - self.bytes.len());
         }
         self.bytes.reserve(BLOCK + 1);
         Ok(())
     }
 
-    /// Empties it. What a long line took is given back.
+    /// Empties it, and frees the memory of a long line.
     fn clear(&mut self) {
         match self.bytes.capacity() > 4 * BLOCK {
             true => *self = Self::default(),
@@ -75,7 +75,7 @@ impl Block {
 impl Blocks {
     /// The text of a file, at whose start it is.
     pub fn of(input: Input) -> Self {
-        Self { input, offset: 0, carry: vec![], pending: None, taken: 0, started: false, ended: false }
+        Self { input, offset: 0, carry: vec![], pending: None, blocks_taken: 0, started: false, ended: false }
     }
 
     /// The file.
@@ -83,14 +83,14 @@ impl Blocks {
         self.input.path()
     }
 
-    /// Where memory is taken from.
+    /// The budget of the file.
     pub fn budget(&self) -> &Budget {
         self.input.budget()
     }
 
-    /// The first block, which stays to be taken; empty when the text is.
+    /// The first block, without taking it; empty if the text is.
     pub fn first(&mut self) -> Result<&[u8], FormatError> {
-        if self.pending.is_none() && self.taken == 0 {
+        if self.pending.is_none() && self.blocks_taken == 0 {
             let mut buffer = Block::default();
             if self.read(&mut buffer)? {
                 self.pending = Some(buffer);
@@ -99,7 +99,7 @@ impl Blocks {
         Ok(self.pending.as_deref().unwrap_or(&[]))
     }
 
-    /// About how many lines the text has, judged by its first block; none are promised of a packed text.
+    /// The approximate number of lines, estimated from the first block; 0 for compressed texts.
     pub fn lines(&mut self) -> Result<usize, FormatError> {
         if self.input.is_packed() {
             return Ok(0);
@@ -117,8 +117,8 @@ impl Blocks {
             None if !self.read(buffer)? => return Ok(None),
             None => {}
         }
-        self.taken += 1;
-        Ok(Some(self.taken - 1))
+        self.blocks_taken += 1;
+        Ok(Some(self.blocks_taken - 1))
     }
 
     fn read(&mut self, buffer: &mut Block) -> Result<bool, FormatError> {
@@ -156,7 +156,7 @@ impl Blocks {
     /// Appends up to a block of the text.
     fn read_more(&mut self, buffer: &mut Block) -> Result<(), FormatError> {
         let before = buffer.len();
-        buffer.make_room(self.input.budget()).map_err(|over| over.reading(self.path()))?;
+        buffer.reserve_within(self.input.budget()).map_err(|over| over.reading(self.path()))?;
         let read = self.input.by_ref().take(BLOCK as u64).read_to_end(&mut buffer.bytes);
         self.offset += (buffer.len() - before) as u64;
         if let Err(source) = read {
@@ -173,8 +173,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Parses all blocks with some threads. Each has an `S` of its own to which `parse(state, number, block)` adds what the block
-    /// of that number holds, and says how many lines that was. The first error in the text wins.
+    /// Parses all blocks on several threads. Each has a state `S`, to which `parse(state, number, block)` adds a block; it
+    /// returns the number of lines. The first error in the order of the text is returned.
     pub fn parse<S: Default + Send>(
         self,
         threads: usize,
@@ -224,7 +224,7 @@ impl Blocks {
     }
 }
 
-/// Refuses what is no text in UTF-8, and forgets the mark that some programs put before it.
+/// Refuses UTF-16 and binary data, and removes a byte order mark of UTF-8.
 pub(in crate::dataset) fn check_encoding(path: &Path, buffer: &mut Vec<u8>) -> Result<(), FormatError> {
     let sixteen = buffer.starts_with(&[0xff, 0xfe]) || buffer.starts_with(&[0xfe, 0xff]);
     if sixteen {

@@ -1,10 +1,10 @@
-//! What the first lines of an edge list say about the others.
+//! The layout of an edge list, inferred from its first lines.
 
 use super::fields::{self, Separator};
 use crate::dataset::format::error::{Fault, NOT_NEGATIVE, SIGNED, excerpt};
 use crate::dataset::format::{EdgeOptions, IdKind, Remark, Weights, rows};
 
-/// Lines that are looked at.
+/// Lines that are inspected.
 const SAMPLE: usize = 1000;
 
 /// How the lines of an edge list are to be read.
@@ -28,23 +28,23 @@ pub(crate) enum Columns {
     Pair,
     /// Two ids and a weight.
     Weighted,
-    /// Two ids, and what does not matter.
+    /// Two ids, and ignored columns.
     PairAndMore,
-    /// Two ids, a weight, and what does not matter.
+    /// Two ids, a weight, and ignored columns.
     WeightedAndMore,
 }
 
-/// What is expected where times are, and the way out.
+/// What is expected where a weight looks like a time, and the way out.
 pub(crate) const NO_TIME: (&str, &str) = (
     "a weight in the third column",
     "ignore the column (weights = \"ignore\"), or say that it is the weight (weights = \"third\")",
 );
 
-/// Two ids, and the weight if lines have one.
+/// Two ids and an optional weight.
 type Edge<'a> = (&'a [u8], &'a [u8], Option<f32>);
 
 impl Dialect {
-    /// Looks at the first lines.
+    /// Infers the dialect from the first lines.
     pub fn find(block: &[u8], options: &EdgeOptions) -> Self {
         let sample: Vec<(u64, &[u8])> = sample(block).collect();
         let both = |line: &[u8], holds: fn(&[u8]) -> bool| {
@@ -75,7 +75,7 @@ impl Dialect {
         Self { names, separator, header, columns, signed: options.signed, nodes }
     }
 
-    /// What of it was not stated but guessed.
+    /// The properties that were inferred rather than stated in the options.
     pub fn remarks(&self, options: &EdgeOptions) -> Vec<Remark> {
         let header = self.header.filter(|_| options.header.is_none());
         let names = Remark::Names {
@@ -96,8 +96,8 @@ impl Dialect {
         .collect()
     }
 
-    /// The first of the first lines whose third column is taken for the weight and looks like a
-    /// time, as what is wrong if most lines are like it.
+    /// The fault of the first sampled line whose weight looks like a time, to be reported if most
+    /// weights do.
     pub fn first_time(&self, block: &[u8]) -> Option<Fault> {
         let third = |line| fields::split(line, self.separator).ok()?.third;
         let is_time = |line| {
@@ -110,8 +110,8 @@ impl Dialect {
         Some(Fault::new(found, NO_TIME.0, NO_TIME.1).at(number))
     }
 
-    /// What is wrong with a first line of names whose third is no weight, where that of the second
-    /// is one: it names the columns, which nothing tells from names of nodes.
+    /// The fault of a first line that is probably an unstated header: its fields are words, its third
+    /// field is no weight, and that of the second line is one.
     pub fn unstated_header(&self, block: &[u8], options: &EdgeOptions) -> Option<Fault> {
         let mut data = sample(block);
         let ((number, first), (_, second)) = (data.next()?, data.next()?);

@@ -5,7 +5,7 @@ use super::dialect::{Columns, Dialect, NO_TIME};
 use super::fields;
 use super::lines::each_line;
 use super::numbers::Numbers;
-use crate::dataset::budget::{BudgetedVec, OverBudget, Taken, bytes_of};
+use crate::dataset::budget::{BudgetedVec, OverBudget, Reservation, bytes_of};
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
 use crate::dataset::format::input::Input;
 use crate::dataset::format::rows::{self, Piece};
@@ -49,7 +49,7 @@ fn by_numbers(mut blocks: Blocks, dialect: &Dialect, options: &EdgeOptions) -> R
     let path = blocks.path().to_owned();
     let (threads, budget) = (options.threads(), blocks.budget().clone());
     // Room that is not needed is never touched, and growing would copy. What is touched is counted block by block.
-    let most = usize::try_from(budget.left() / bytes_of::<(u32, u32)>(threads)).unwrap_or(usize::MAX);
+    let most = usize::try_from(budget.available() / bytes_of::<(u32, u32)>(threads)).unwrap_or(usize::MAX);
     let room = (blocks.lines()? / threads * 17 / 16).min(most);
     let parts = blocks.parse(threads, |part: &mut Numbers, number, block| {
         if part.blocks.is_empty() {
@@ -67,14 +67,14 @@ fn by_numbers(mut blocks: Blocks, dialect: &Dialect, options: &EdgeOptions) -> R
     let over = |over: OverBudget| over.reading(&path);
     if dialect.weighted() {
         let count = pieces.iter().map(|piece| piece.end - piece.start).sum();
-        budget.take_for::<f32>(count).map_err(over)?.keep();
+        budget.reserve_for::<f32>(count).map_err(over)?.keep();
     }
     let weights = dialect.weighted().then(|| {
         let pieces = pieces.iter().map(|piece| &parts[piece.part].weights[piece.start..piece.end]);
         pieces.collect::<Vec<_>>().concat()
     });
-    let (pairs, _taken): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.pairs, part.taken)).unzip();
-    let (pairs, ids) = rows::number(pairs, &pieces, options, &path)?;
+    let (pairs, _reserved): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.pairs, part.reserved)).unzip();
+    let (pairs, ids) = rows::number_rows(pairs, &pieces, options, &path)?;
     Ok((pairs, weights, ids))
 }
 
@@ -82,7 +82,7 @@ fn by_names(blocks: Blocks, dialect: &Dialect) -> Result<Read, FormatError> {
     let budget = blocks.budget().clone();
     let mut names = Names::default();
     let (mut pairs, mut weights) = (BudgetedVec::default(), dialect.weighted().then(BudgetedVec::default));
-    let mut of_names = Taken::default();
+    let mut of_names = Reservation::default();
     visit(blocks, dialect, |line, from, to, weight| {
         let mut row = |field: &[u8]| {
             let name = std::str::from_utf8(field).map_err(|_| {
@@ -90,7 +90,7 @@ fn by_names(blocks: Blocks, dialect: &Dialect) -> Result<Read, FormatError> {
                 Fault::new(found, "text in UTF-8", "convert the file, for instance with `iconv -f LATIN1 -t UTF-8`")
             })?;
             let full = || Fault::new("one name too many", "names that 32 bits number", "use fewer nodes");
-            names.make_room(name, &budget, &mut of_names)?;
+            names.reserve_within(name, &budget, &mut of_names)?;
             names.intern(name).ok_or_else(full)
         };
         pairs.push((row(from)?, row(to)?))?;

@@ -1,15 +1,15 @@
-//! Lines of numbers, as fast as bytes come.
+//! A fast parser of edge lists of numbers.
 
 use super::dialect::{Columns, Dialect};
 use super::fields;
-use crate::dataset::budget::{Budget, OverBudget, Taken, bytes_of};
+use crate::dataset::budget::{Budget, OverBudget, Reservation, bytes_of};
 use crate::dataset::format::error::Fault;
 use crate::dataset::format::rows::Pairs;
 
 /// A digit, a separator, a digit and the end.
 const SHORTEST_LINE: usize = 4;
 
-/// What one thread read: pieces of the text, one after the other.
+/// The pairs that one thread parsed, in blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     pub pairs: Pairs,
@@ -17,7 +17,7 @@ pub(crate) struct Numbers {
     /// The number of each block, and where its pairs end.
     pub blocks: Vec<(usize, usize)>,
     /// Memory of all that.
-    pub taken: Taken,
+    pub reserved: Reservation,
 }
 
 impl Numbers {
@@ -32,7 +32,7 @@ impl Numbers {
         let (mut at, mut line) = (0, 0);
         while at < block.len() {
             if quick && let Some(pairs) = self.pairs.narrow() {
-                // Most lines go no other way.
+                // Nearly all lines take this path.
                 while let Some((from, to, next)) = pair(&block[at..])
                     && from.max(to) < narrow
                 {
@@ -55,20 +55,20 @@ impl Numbers {
         Ok(line)
     }
 
-    /// Takes the memory of what is there and of so much more.
+    /// Reserves the memory of everything so far and of more pairs and weights.
     fn take(&mut self, pairs: usize, weights: usize, budget: &Budget) -> Result<(), OverBudget> {
-        // A list that has no room left is there twice while it grows.
+        // Both the old and the new list exist while it grows.
         let copy = if self.pairs.has_room(pairs) { 0 } else { self.pairs.bytes(0) };
         let blocks = bytes_of::<(usize, usize)>(self.blocks.len());
         let weights = bytes_of::<f32>(self.weights.len() + weights);
-        budget.resize(&mut self.taken, self.pairs.bytes(pairs) + copy + weights + blocks)
+        budget.resize(&mut self.reserved, self.pairs.bytes(pairs) + copy + weights + blocks)
     }
 
     fn add_line(&mut self, line: &[u8], dialect: &Dialect, budget: &Budget) -> Result<(), Fault> {
         let Some(line) = fields::data(line) else { return Ok(()) };
         let (from, to, weight) = dialect.split(line)?;
         let (from, to) = (dialect.number(from, line)?, dialect.number(to, line)?);
-        self.pairs.push_within(from, to, budget, &mut self.taken)?;
+        self.pairs.push_within(from, to, budget, &mut self.reserved)?;
         self.weights.extend(weight);
         Ok(())
     }
@@ -106,7 +106,7 @@ fn digits(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
 
 const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 
-/// The number that eight digits, the first in the lowest byte, are: joined to pairs, to fours, to eight.
+/// The value of eight digits, the first in the lowest byte, by merging digits to pairs, fours and all eight.
 #[inline(always)]
 fn eight_digits(digits: u64) -> u64 {
     const EVEN: u64 = 0x0000_00ff_0000_00ff;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::blocks::Blocks;
 use super::fields;
-use crate::dataset::budget::{OverBudget, Taken, bytes_of};
+use crate::dataset::budget::{OverBudget, Reservation, bytes_of};
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
 use crate::dataset::format::input::Input;
 use crate::kernel;
@@ -15,7 +15,7 @@ pub(crate) struct Table<T> {
     pub columns: usize,
     pub values: Vec<T>,
     /// Memory of the values.
-    pub taken: Taken,
+    pub reserved: Reservation,
 }
 
 /// Reads a table of finite numbers; every line has as many as the first.
@@ -65,33 +65,33 @@ fn read<T: Send>(
     // A number, which may be missing, and what separates it from the next.
     let shortest = if parse(b"").is_some() { 1 } else { 2 };
     let parts = blocks.parse(kernel::cores(), |part: &mut Part<T>, number, block| {
-        let (mut values, held) = (vec![], part.taken.bytes());
-        budget.resize(&mut part.taken, held + bytes_of::<T>(block.len() / shortest + 1))?;
+        let (mut values, held) = (vec![], part.reserved.bytes());
+        budget.resize(&mut part.reserved, held + bytes_of::<T>(block.len() / shortest + 1))?;
         let rows = parse_rows(block, columns, separator, expected, &parse, &mut values)?;
         values.shrink_to_fit();
-        budget.resize(&mut part.taken, held + bytes_of::<T>(values.len()) + size_of::<(usize, Vec<T>)>() as u64)?;
+        budget.resize(&mut part.reserved, held + bytes_of::<T>(values.len()) + size_of::<(usize, Vec<T>)>() as u64)?;
         part.blocks.push((number, values));
         Ok(rows)
     })?;
-    let (blocks, _taken): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.blocks, part.taken)).unzip();
+    let (blocks, _reserved): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.blocks, part.reserved)).unzip();
     let mut blocks: Vec<(usize, Vec<T>)> = blocks.into_iter().flatten().collect();
     blocks.sort_unstable_by_key(|&(number, _)| number);
     let count = blocks.iter().map(|(_, values)| values.len()).sum();
-    let taken = budget.take_for::<T>(count).map_err(|over: OverBudget| over.reading(path))?;
+    let reserved = budget.reserve_for::<T>(count).map_err(|over: OverBudget| over.reading(path))?;
     let mut values = Vec::with_capacity(count);
     blocks.into_iter().for_each(|(_, block)| values.extend(block));
-    Ok(Table { columns, values, taken })
+    Ok(Table { columns, values, reserved })
 }
 
 /// What one thread read: the values of each block, by its number.
 struct Part<T> {
     blocks: Vec<(usize, Vec<T>)>,
-    taken: Taken,
+    reserved: Reservation,
 }
 
 impl<T> Default for Part<T> {
     fn default() -> Self {
-        Self { blocks: vec![], taken: Taken::default() }
+        Self { blocks: vec![], reserved: Reservation::default() }
     }
 }
 

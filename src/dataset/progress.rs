@@ -1,29 +1,29 @@
-//! How far reading has come, for whoever watches.
+//! Progress of reading.
 
 use std::io::{self, Read};
 
-use crate::graph::Gauge;
+use crate::graph::ProgressCounter;
 
-/// Bytes of files of data, as they lie on the disk.
-pub static BYTES_READ: Gauge = Gauge::new();
+/// Bytes read of data files, as they are stored on disk: compressed where the file is.
+pub static BYTES_READ: ProgressCounter = ProgressCounter::new();
 
-/// A file of data whose bytes are counted as they are read.
+/// A reader that counts its bytes in [`BYTES_READ`].
 #[derive(Debug)]
-pub(crate) struct Metered<R> {
+pub(crate) struct CountedReader<R> {
     reader: R,
-    /// Bytes that are ahead.
+    /// Expected bytes that were not read yet.
     left: u64,
 }
 
-impl<R> Metered<R> {
-    /// A reader of so many bytes.
+impl<R> CountedReader<R> {
+    /// A reader of `bytes` bytes.
     pub fn new(reader: R, bytes: u64) -> Self {
         BYTES_READ.expect(bytes);
         Self { reader, left: bytes }
     }
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         // A file may grow while it is read.
@@ -34,8 +34,8 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// What nobody will read any more is not ahead.
-impl<R> Drop for Metered<R> {
+/// Bytes that were not read will not be.
+impl<R> Drop for CountedReader<R> {
     fn drop(&mut self) {
         BYTES_READ.forget(self.left);
     }
@@ -49,7 +49,7 @@ mod tests {
     fn what_is_read_is_counted() {
         let (done, of) = BYTES_READ.now();
         let mut text = Vec::new();
-        Metered::new(&b"0 1\n1 2\n"[..], 8).read_to_end(&mut text).unwrap();
+        CountedReader::new(&b"0 1\n1 2\n"[..], 8).read_to_end(&mut text).unwrap();
         let (done_after, of_after) = BYTES_READ.now();
         // Other tests read meanwhile.
         assert!(done_after >= done + 8 && of_after >= of.min(done) + 8);

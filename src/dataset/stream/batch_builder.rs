@@ -4,18 +4,18 @@ use std::path::Path;
 
 use super::error::{Refusal, StreamError};
 use super::line::Update;
-use crate::dataset::budget::{Budget, BudgetedVec, OverBudget, Taken};
+use crate::dataset::budget::{Budget, BudgetedVec, OverBudget, Reservation};
 
 /// Bytes of the messages of a refused line, about.
 const MESSAGE: usize = 256;
 
 /// Updates and refused lines, which take their memory from the budget of the thread as they come.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct BatchBuilder {
     pub updates: BudgetedVec<Update>,
     pub refused: Vec<Refusal>,
     /// Memory of ids and messages.
-    texts: Taken,
+    texts: Reservation,
     /// Refused lines whose memory is taken.
     counted: usize,
 }
@@ -23,11 +23,11 @@ pub(super) struct Gathered {
 /// The memory of a batch: that of its list, and that of its ids and messages.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    _list: Taken,
-    _texts: Taken,
+    _list: Reservation,
+    _texts: Reservation,
 }
 
-impl Gathered {
+impl BatchBuilder {
     /// Adds what was read of a line of a file: an update, none, or a refused line.
     pub fn add(&mut self, update: Option<Update>, path: &Path) -> Result<(), StreamError> {
         self.try_add(update, &Budget::current()).map_err(|over| over.reading(path).into())
@@ -61,17 +61,17 @@ mod tests {
     /// Catches a list that grows beyond the limit, and a limit that is used up by batches that are gone.
     #[test]
     fn a_batch_takes_what_it_holds_and_gives_it_back() {
-        let update = parse(b"1 + ann bob", 1, false).unwrap();
+        let update = parse(b"1 + ann bob", (Path::new("updates.txt"), 1), false).unwrap();
         Budget::new(100_000).within(|| {
             for _ in 0..5 {
-                let mut gathered = Gathered::default();
+                let mut builder = BatchBuilder::default();
                 let error = loop {
-                    if let Err(error) = gathered.add(update.clone(), Path::new("updates.txt")) {
+                    if let Err(error) = builder.add(update.clone(), Path::new("updates.txt")) {
                         break error;
                     }
                 };
                 assert!(matches!(error, StreamError::Format(FormatError::Memory { limit: 100_000, .. })), "{error}");
-                let held = gathered.updates.len() * (size_of::<Update>() + 64);
+                let held = builder.updates.len() * (size_of::<Update>() + 64);
                 assert!((50_000..=100_000).contains(&held), "{held}");
             }
         });

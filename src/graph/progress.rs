@@ -1,42 +1,42 @@
-//! How far work has come, for whoever watches.
+//! Progress of long work.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Work that is done, of what is known to be ahead, in this process since its start.
+/// Counts the work that is done and the work that is expected, in this process since its start.
 #[derive(Debug)]
-pub struct Gauge {
+pub struct ProgressCounter {
     done: AtomicU64,
     ahead: AtomicU64,
 }
 
-impl Gauge {
-    /// Nothing is done, and nothing is ahead.
+impl ProgressCounter {
+    /// A counter at zero.
     pub const fn new() -> Self {
         Self { done: AtomicU64::new(0), ahead: AtomicU64::new(0) }
     }
 
-    /// Notes that there is so much more to do.
+    /// Expects `more` units of work.
     pub fn expect(&self, more: u64) {
         self.ahead.fetch_add(more, Relaxed);
     }
 
-    /// Notes that so much less is to be done.
+    /// Expects `less` fewer units of work.
     pub fn forget(&self, less: u64) {
         self.ahead.fetch_sub(less, Relaxed);
     }
 
-    /// Notes that so much more is done.
+    /// Counts `more` units of work as done.
     pub fn advance(&self, more: u64) {
         self.done.fetch_add(more, Relaxed);
     }
 
-    /// How much is done, and of how much.
+    /// Units that are done, and units that were expected.
     pub fn now(&self) -> (u64, u64) {
         (self.done.load(Relaxed), self.ahead.load(Relaxed))
     }
 }
 
-impl Default for Gauge {
+impl Default for ProgressCounter {
     fn default() -> Self {
         Self::new()
     }
