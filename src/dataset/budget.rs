@@ -1,8 +1,8 @@
 //! How much memory reading data may take.
 //!
-//! A file can claim any size, and a compressed file can expand to any size. A reader therefore reserves memory from a
-//! [`Budget`] before it allocates, in steps that grow with the bytes that it has read, and fails when the budget is used up.
-//! Buffers of a fixed size are not counted.
+//! A file can claim any size, and a compressed file can expand to any size. A reader therefore
+//! reserves memory from a [`Budget`] before it allocates, in steps that grow with the bytes that it
+//! has read, and fails when the budget is used up. Buffers of a fixed size are not counted.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -111,7 +111,8 @@ impl Budget {
     }
 }
 
-/// A vector that reserves memory in the budget of the thread before it grows, by half of its length each time.
+/// A vector that reserves memory in the budget of the thread before it grows, by half of its length
+/// each time.
 #[derive(Debug)]
 pub(crate) struct BudgetedVec<T> {
     items: Vec<T>,

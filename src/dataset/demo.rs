@@ -1,7 +1,8 @@
 //! The graph that comes with the program: planted communities, skewed degrees, features and labels.
 //!
-//! It is generated, not stored, and depends on nothing but the constants below: the same graph on every machine and in
-//! every run, whatever the seed of the experiment. So its figures can be compared across versions and clusters.
+//! It is generated, not stored, and depends on nothing but the constants below: the same graph on
+//! every machine and in every run, whatever the seed of the experiment. So its figures can be
+//! compared across versions and clusters.
 
 use std::collections::HashSet;
 
@@ -35,7 +36,8 @@ const INSIDE: f64 = 0.84;
 const DEGREE_EXPONENT: f64 = 2.6;
 /// Expected degrees are cut here, relative to the smallest, so that no hub joins everything.
 const LARGEST_PROPENSITY: f64 = 40.0;
-/// The deviation of a node's features from its community's centroid; centroids themselves deviate by one.
+/// The deviation of a node's features from its community's centroid; centroids themselves deviate
+/// by one.
 const FEATURE_NOISE: f64 = 2.0;
 
 /// Generates the dataset; the same one each time.
@@ -74,8 +76,8 @@ fn communities() -> Vec<u32> {
     (0..NODES).map(|_| sizes.pick(&mut random) as u32).collect()
 }
 
-/// Distinct edges `(smaller, larger)`, in the order drawn. The first `NODES` draws start at each node once, so that no node
-/// is isolated.
+/// Distinct edges `(smaller, larger)`, in the order drawn. The first `NODES` draws start at each
+/// node once, so that no node is isolated.
 fn edges(communities: &[u32]) -> Vec<(u32, u32)> {
     let mut random = Random::new(2);
     let propensity: Vec<f64> = (0..NODES).map(|_| random.power_law()).collect();

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use super::store::{Store, StoreError};
 use crate::graph::{EdgeList, renumber};
 
-/// The edges of a dataset. A store also has the matrix of its edges, so most runs never read the list.
+/// The edges of a dataset. A store also has the matrix of its edges, so most runs never read the
+/// list.
 ///
 /// ```
 /// use isvd_dist::dataset::{EdgeList, Edges};

@@ -51,8 +51,8 @@ enum Part {
 }
 
 /// Holds out random edges. All repetitions of an edge and its reverse, also in a directed graph, go
-/// to the same part, so that no held-out pair is joined in the remaining graph. Self-loops are never
-/// held out.
+/// to the same part, so that no held-out pair is joined in the remaining graph. Self-loops are
+/// never held out.
 pub fn hold_out(list: &EdgeList, holdout: Holdout, seed: u64) -> Result<HeldOut, HoldoutError> {
     let held = hold_out_against(list, holdout, 1, seed);
     for LinkSplit { edges, non_edges } in [&held.valid, &held.test].into_iter().flatten() {
@@ -107,8 +107,8 @@ pub(crate) fn hold_out_against(list: &EdgeList, holdout: Holdout, negatives: usi
     HeldOut { graph, valid, test }
 }
 
-/// Bytes that [`hold_out`] needs: the remaining edges, the part of each edge, and a hash set of all listed edges, which
-/// exists twice while it grows.
+/// Bytes that [`hold_out`] needs: the remaining edges, the part of each edge, and a hash set of all
+/// listed edges, which exists twice while it grows.
 pub(super) fn bytes_to_hold_out(list: &EdgeList) -> u64 {
     const TABLE: u64 = 27;
     let edge = size_of::<(u32, u32)>() + size_of::<Part>() + list.weights.as_ref().map_or(0, |_| size_of::<f32>());

@@ -1,6 +1,7 @@
 //! Where data comes from.
 //!
-//! A [`Dataset`] is what every source yields: the edges of a graph, the pairs to score, and whatever the nodes carry.
+//! A [`Dataset`] is what every source yields: the edges of a graph, the pairs to score, and
+//! whatever the nodes carry.
 
 mod budget;
 pub mod catalog;
@@ -73,7 +74,7 @@ pub struct SparseFeatures {
 /// A graph, and what belongs to it: splits, features, labels and ids.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dataset {
-    /// What a config calls it.
+    /// Its name in a config.
     pub name: String,
     /// The edges to learn from.
     pub graph: Edges,

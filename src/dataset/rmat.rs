@@ -1,9 +1,10 @@
 //! Random graphs of any size with skewed degrees: R-MAT (Chakrabarti, Zhan and Faloutsos, 2004).
 //!
-//! Each edge is drawn by choosing a quarter of the adjacency matrix, then a quarter of that quarter, down to one entry.
-//! Edge `n` is a function of the seed and `n`, so the result does not depend on the threads. An edge may be drawn twice: the
-//! import counts it once ([`Duplicates::Once`](crate::graph::Duplicates), the default of a config for these graphs), because it
-//! sorts the entries anyway.
+//! Each edge is drawn by choosing a quarter of the adjacency matrix, then a quarter of that
+//! quarter, down to one entry. Edge `n` is a function of the seed and `n`, so the result does not
+//! depend on the threads. An edge may be drawn twice: the import counts it once
+//! ([`Duplicates::Once`](crate::graph::Duplicates), the default of a config for these graphs),
+//! because it sorts the entries anyway.
 
 use std::collections::TryReserveError;
 use std::fmt;
@@ -24,7 +25,8 @@ pub const DEGREES: RangeInclusive<u32> = 1..=1024;
 pub const DEFAULT_DEGREE: u32 = 32;
 
 const PREFIX: &str = "rmat-";
-/// Probabilities of the first quarter, of the first two, and of the first three: 0.57, 0.19, 0.19 and the rest, 0.05.
+/// Probabilities of the first quarter, of the first two, and of the first three: 0.57, 0.19, 0.19
+/// and the rest, 0.05.
 const QUARTERS: [f64; 3] = [0.57, 0.76, 0.95];
 /// Levels that a block of random words decides, sixteen bits each.
 const LEVELS: u32 = 8;
@@ -32,11 +34,12 @@ const LEVELS: u32 = 8;
 const BLOCKS: u32 = SCALES.end().div_ceil(LEVELS);
 /// Edges that a thread takes at a time.
 const CHUNK: usize = 1 << 16;
-/// Edges drawn together, so that the compiler can vectorise. Divides the number of edges of every graph.
+/// Edges drawn together, so that the compiler can vectorise. Divides the number of edges of every
+/// graph.
 const SIDE_BY_SIDE: usize = 8;
 
-/// An R-MAT graph of 2^scale nodes and degree · 2^scale edges, with a = 0.57 and b = c = 0.19. Edges have no direction,
-/// join two nodes, and may be listed more than once.
+/// An R-MAT graph of 2^scale nodes and degree · 2^scale edges, with a = 0.57 and b = c = 0.19.
+/// Edges have no direction, join two nodes, and may be listed more than once.
 ///
 /// ```
 /// use isvd_dist::dataset::Rmat;
@@ -58,7 +61,7 @@ pub struct Rmat {
 pub struct GraphTooLarge {
     /// The graph.
     pub graph: Rmat,
-    /// What the system says.
+    /// The error of the system.
     pub source: TryReserveError,
 }
 
@@ -187,8 +190,9 @@ fn descend<const N: usize>(seed: u64, first: u64, attempt: u32, scale: u32) -> (
     (rows.map(|row| row >> more), cols.map(|col| col >> more))
 }
 
-/// A pseudo-random permutation of the nodes, so that hubs are not the first rows. Each round multiplies by an odd number,
-/// adds another, and xors the upper half of the bits onto the lower; each step is a bijection.
+/// A pseudo-random permutation of the nodes, so that hubs are not the first rows. Each round
+/// multiplies by an odd number, adds another, and xors the upper half of the bits onto the lower;
+/// each step is a bijection.
 struct Shuffle {
     mask: u32,
     fold: u32,

@@ -41,9 +41,10 @@ pub struct EdgeFile {
     pub path: PathBuf,
     /// How to read it.
     pub options: EdgeOptions,
-    /// What to hold out; nothing is when nodes carry something, because all edges help to classify them.
+    /// The fractions to hold out. Nothing is held out if there are node files, because all edges
+    /// help to classify.
     pub holdout: Holdout,
-    /// What the nodes carry, for classification.
+    /// Features, labels and splits of nodes, for classification.
     pub nodes: Option<NodeFiles>,
 }
 
@@ -113,8 +114,9 @@ impl Source {
         }
     }
 
-    /// Makes or reads the dataset. `folder` is where datasets of the catalog are looked for first; `seed` chooses the edges
-    /// that are held out of a user's own graph, or its training nodes, and draws an R-MAT graph.
+    /// Makes or reads the dataset. `folder` is where datasets of the catalog are searched first;
+    /// `seed` chooses the edges that are held out of a user's own graph, or its training nodes, and
+    /// draws an R-MAT graph.
     pub fn load(&self, folder: Option<&Path>, seed: u64) -> Result<Dataset, LoadError> {
         match self {
             Self::Demo => Ok(demo::demo()),
@@ -133,8 +135,8 @@ impl Source {
             }
             Self::Edges(file) => {
                 let read = read_edges(&file.path, &file.options)?;
-                let room = Budget::current().reserve(bytes_to_hold_out(&read.edges));
-                let _room = room.map_err(|over| over.reading(&file.path))?;
+                let reserved = Budget::current().reserve(bytes_to_hold_out(&read.edges));
+                let _reserved = reserved.map_err(|over| over.reading(&file.path))?;
                 let held = hold_out(&read.edges, file.holdout, seed);
                 let HeldOut { graph, valid, test } =
                     held.map_err(|source| LoadError::Holdout { path: file.path.clone(), source })?;
@@ -170,7 +172,7 @@ impl FromStr for Source {
         if let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) {
             return Ok(Self::Catalog(entry));
         }
-        // What has a folder in front can be nothing else; that it is no store is said when it is opened.
+        // A path with a folder can only be a store; opening it fails if it is none.
         let folder = Path::new(name);
         match folder.components().count() > 1 || Store::is_at(folder) {
             true => Ok(Self::Store(folder.to_owned())),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::build::Pairs;
 use super::{Duplicates, EdgeList, GraphError, Sparse, TileError, parallel};
 
-/// What becomes of edges from a node to itself.
+/// How edges from a node to itself are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SelfLoops {
@@ -21,13 +21,13 @@ pub enum SelfLoops {
 /// How an edge list becomes a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Import {
-    /// What becomes of edges that are listed more than once.
+    /// How repeated edges are combined.
     pub duplicates: Duplicates,
-    /// What becomes of edges from a node to itself.
+    /// How edges from a node to itself are treated.
     pub self_loops: SelfLoops,
 }
 
-/// What was found in an edge list.
+/// Statistics of an edge list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ImportReport {
     /// Edges listed.
@@ -45,24 +45,25 @@ pub struct ImportReport {
 }
 
 impl ImportReport {
-    /// The same with the number of distinct edges, which follows from the others.
+    /// The report with the number of distinct edges, which follows from the other counts.
     pub(crate) fn with_edges(self, import: Import) -> Self {
         let dropped = if import.self_loops == SelfLoops::Drop { self.self_loops } else { 0 };
         Self { edges: self.listed.saturating_sub(self.duplicates + dropped), ..self }
     }
 }
 
-/// Degrees that stand for all of an outline: an isolated node is among them.
+/// Example degrees of an outline, with an isolated node.
 const EXAMPLES: [f32; 5] = [3.0, 0.0, 1.0, 7.0, 2.0];
 
 /// A graph: its adjacency matrix and the degree of each node.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Row `i`, column `j`: the weight of the edge from `i` to `j`. Symmetric when the list was undirected.
+    /// Row `i`, column `j`: the weight of the edge from `i` to `j`. Symmetric when the list was
+    /// undirected.
     pub adjacency: Arc<Sparse>,
     /// The sum of each row: for each node, the weight of its outgoing edges.
     pub degrees: Vec<f32>,
-    /// What was found in the edge list.
+    /// Statistics of the edge list.
     pub report: ImportReport,
     /// The sum of each column, where it is known already.
     pub(crate) arriving: Option<Vec<f32>>,
@@ -73,10 +74,12 @@ impl Graph {
     ///
     /// ```
     /// use isvd_dist::graph::{EdgeList, Graph, Import};
-    /// let list = EdgeList { nodes: 4, edges: vec![(0, 1), (1, 0), (2, 2)], weights: None, directed: false };
+    /// let edges = vec![(0, 1), (1, 0), (2, 2)];
+    /// let list = EdgeList { nodes: 4, edges, weights: None, directed: false };
     /// let graph = Graph::from_edges(&list, Import::default())?;
     /// assert_eq!(graph.degrees, [2.0, 2.0, 1.0, 0.0]);
-    /// assert_eq!((graph.report.duplicates, graph.report.self_loops, graph.report.isolated), (1, 1, 1));
+    /// let report = graph.report;
+    /// assert_eq!((report.duplicates, report.self_loops, report.isolated), (1, 1, 1));
     /// # Ok::<(), isvd_dist::graph::GraphError>(())
     /// ```
     pub fn from_edges(list: &EdgeList, import: Import) -> Result<Graph, GraphError> {
@@ -105,8 +108,9 @@ impl Graph {
         Ok(Graph { adjacency: Arc::new(adjacency), degrees, report, arriving: None })
     }
 
-    /// Bytes that it takes about to build the matrix of a list with [`Graph::from_edges`], and to choose an
-    /// [`Order`](super::Order) before: lists of nodes, a copy of the entries, and the tiles.
+    /// Bytes that it takes about to build the matrix of a list with [`Graph::from_edges`], and to
+    /// choose an [`Order`](super::Order) before: lists of nodes, a copy of the entries, and the
+    /// tiles.
     pub fn bytes_to_build(list: &EdgeList) -> u64 {
         /// Measured for lists of few edges and many nodes.
         const NODE: u64 = 64;
@@ -141,7 +145,7 @@ impl Graph {
         self.adjacency.rows()
     }
 
-    /// Makes sure that every tile can be used; see [`Sparse::ready`].
+    /// Reads and verifies every tile; see [`Sparse::ready`].
     pub fn ready(&self) -> Result<(), TileError> {
         let transposed = self.adjacency.transposed_if_made();
         for matrix in std::iter::once(&self.adjacency).chain(transposed) {

@@ -1,4 +1,4 @@
-//! Entries thrown together by tile.
+//! Entries scattered into one bucket for each tile.
 
 use std::ops::Range;
 
@@ -77,7 +77,7 @@ impl Packed for u64 {
 /// Entries of a tile that came from one part of the list, and their values.
 pub(super) type Bucket<'a, P> = (&'a [P], Option<&'a [f32]>);
 
-/// Entries of a part of the list, thrown together by tile, in the order they came.
+/// Entries of a part of the list, scattered by tile, in the order of the list.
 pub(super) struct Buckets<P> {
     starts: Vec<usize>,
     /// Words of `P` in storage of huge pages, which random access wants.

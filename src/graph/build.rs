@@ -1,9 +1,10 @@
-//! From entries in any order to tiles.
+//! Building tiles from entries in any order.
 //!
-//! Entries are counted and thrown into one bucket a tile, by several threads that each take a part of the list; then each tile is
-//! sorted on its own. Buckets of the parts follow each other in the order of the list, so the result does not depend on the number
-//! of threads. Peak memory is the input and a copy of it beside the result: four bytes an entry while row and column fit them
-//! (a million nodes), else eight, and four more with values.
+//! Entries are counted and scattered into one bucket for each tile, by several threads that each
+//! take a part of the list; then each tile is sorted on its own. Buckets of the parts follow each
+//! other in the order of the list, so the result does not depend on the number of threads. Peak
+//! memory is the input and a copy of it beside the result: four bytes an entry while row and column
+//! fit them (a million nodes), else eight, and four more with values.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,10 +16,10 @@ use super::cells::{Key, Sorter};
 use super::{GraphError, ProgressCounter, STRIP_COLUMNS, Tiling, parallel};
 use crate::kernel::tile::Tile;
 
-/// Tiles of sparse matrices that were made of entries.
+/// Counts the tiles that were built.
 pub static TILES_MADE: ProgressCounter = ProgressCounter::new();
 
-/// What becomes of entries at the same place.
+/// How entries at the same place are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Duplicates {
@@ -29,7 +30,7 @@ pub enum Duplicates {
     Once,
 }
 
-/// Something that lists entries in units, the same each time it is asked.
+/// A source of matrix entries that can be visited repeatedly, in parts.
 pub(super) trait Entries: Sync {
     /// How many units there are.
     fn units(&self) -> usize;
@@ -141,7 +142,7 @@ pub(super) fn build(
     }
 }
 
-/// What is to be built.
+/// The matrix to build.
 #[derive(Clone, Copy)]
 struct BuildTarget {
     tiling: Tiling,

@@ -1,4 +1,4 @@
-//! One tile on its way to rows and columns in order.
+//! Sorting the entries of a tile.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ pub(super) struct Sorted {
     pub merged_off_diagonal: usize,
 }
 
-/// An entry of a strip: its place, and its value if entries have some. Those of one place are added up in the order of their value
-/// bits, so that a sum does not depend on the order of the input.
+/// An entry of a strip: its place, and its value if entries have some. Those of one place are added
+/// up in the order of their value bits, so that a sum does not depend on the order of the input.
 pub(super) trait Key: Copy + Ord + Default {
     fn new(place: u32, value: f32) -> Self;
     fn place(self) -> u32;
@@ -53,8 +53,8 @@ impl Key for u64 {
 
 /// Sorts tiles, one after the other.
 ///
-/// Entries are thrown into one bucket a strip, where row and column offset fit 32 bits together, and each strip is sorted in one
-/// go. That is the order in which a tile keeps them.
+/// Entries are scattered into one bucket for each strip, where row and column offset fit 32 bits
+/// together, and each strip is sorted in one go. That is the order in which a tile keeps them.
 pub(super) struct Sorter<K> {
     strips: usize,
     /// Bits of a column offset; those of a row are above.
@@ -119,7 +119,7 @@ impl<K: Key> Sorter<K> {
         Ok(sorted)
     }
 
-    /// Throws entries together by strip, in the order they came; says where each strip ends.
+    /// Scatters entries by strip, in the order of the input; returns the end of each strip.
     fn scatter<P: Packed>(&mut self, buckets: &[Bucket<P>], packing: Packing) -> Vec<usize> {
         let bits = self.bits;
         let mut next = vec![0usize; self.strips + 1];
@@ -141,7 +141,7 @@ impl<K: Key> Sorter<K> {
                 *at += 1;
             }
         }
-        // Every strip has moved on to where the following one started.
+        // The cursor of each strip has moved to its end.
         next.truncate(self.strips);
         next
     }

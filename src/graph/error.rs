@@ -1,4 +1,4 @@
-//! What can be wrong with edges.
+//! Errors of edges and entries.
 
 use thiserror::Error;
 

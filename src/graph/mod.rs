@@ -1,7 +1,8 @@
-//! Edges as tiles.
+//! Sparse matrices of graphs, stored in tiles.
 //!
-//! A [`Sparse`] matrix is stored once, tile by tile ([`Tiling`]), without values when all are one. A [`Graph`] is the
-//! adjacency matrix of an edge list with its degrees; normalisations are diagonal matrices that products apply on the way.
+//! A [`Sparse`] matrix is stored once, tile by tile ([`Tiling`]), without values when all are one.
+//! A [`Graph`] is the adjacency matrix of an edge list with its degrees; normalisations are
+//! diagonal matrices that products apply on the way.
 
 mod adjacency;
 mod buckets;

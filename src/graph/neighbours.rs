@@ -20,7 +20,8 @@ impl Neighbours {
     ///
     /// ```
     /// use isvd_dist::graph::{Neighbours, Sparse};
-    /// let neighbours = Neighbours::of(&Sparse::symmetric_from_pairs(3, vec![(0, 2), (1, 0)], None)?);
+    /// let matrix = Sparse::symmetric_from_pairs(3, vec![(0, 2), (1, 0)], None)?;
+    /// let neighbours = Neighbours::of(&matrix);
     /// assert_eq!(neighbours.targets(0), [1, 2]);
     /// assert_eq!((neighbours.weight_between(2, 0), neighbours.weight_between(2, 1)), (1.0, 0.0));
     /// # Ok::<(), isvd_dist::graph::GraphError>(())

@@ -1,22 +1,24 @@
-//! Which row a node gets.
+//! The order of nodes in the rows of a matrix.
 //!
-//! A product picks rows of a panel at random, one for every entry. Where few nodes have most of the edges, it pays to have
-//! the rows of those together: most entries then fall into the first strip of columns, whose rows a cache keeps, and the other
-//! strips are gone over for few entries. Where neighbours are near each other already, it does not. Which it is can be told
-//! from a sample: by how many strips a row has entries in.
+//! A product reads rows of a panel in random order, one for every entry. If few nodes have most of
+//! the edges, placing their rows together helps: most entries then fall into the first strip of
+//! columns, whose rows stay in a cache, and the other strips have few entries. If neighbours
+//! already have near rows, it does not. The number of strips in which sampled rows have entries
+//! tells the two cases apart.
 
 use std::sync::Arc;
 
 use super::edges::renumber;
 use super::{EdgeList, STRIP_COLUMNS, Tiling};
 
-/// Rows that are looked at to tell what an order is worth.
+/// Rows that are sampled to estimate the benefit of an order.
 const SAMPLE: usize = 1 << 16;
-/// By how much the strips that rows have entries in must become fewer.
+/// An order is used if it reduces the occupied strips of the sampled rows to this fraction.
 const WORTH_IT: f64 = 0.8;
-/// Groups of consecutive strips that are alike, each with its nodes of most edges first. With one alone, the first of two workers
-/// had few rows of many entries and the other many rows of few, so that one waited in products and the other between
-/// them; with more than two, more strips have to be gone over for a row.
+/// Groups of consecutive strips that are alike, each with its nodes of most edges first. With one
+/// alone, the first of two workers had few rows of many entries and the other many rows of few, so
+/// that one waited in products and the other between them; with more than two, more strips have to
+/// be gone over for a row.
 const GROUPS: usize = 2;
 /// Strips of a group at least.
 const LEAST_STRIPS: usize = 4;
@@ -29,8 +31,9 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order by degree, if it pays: the nodes of most edges first, in each of a few groups of strips; those of a strip
-    /// deal_to_strips out to its tiles in turn, so that tiles have about the same work. It depends on the edges alone.
+    /// The order by degree, if it pays: the nodes of most edges first, in each of a few groups of
+    /// strips; those of a strip are dealt out to its tiles in turn, so that tiles have about the
+    /// same work. It depends on the edges alone.
     pub fn by_degree(list: &EdgeList) -> Option<Self> {
         let strips = list.nodes.div_ceil(STRIP_COLUMNS);
         if strips < 2 || list.edges.is_empty() {
@@ -55,7 +58,7 @@ impl Order {
             let tiles = (members.len() / tile_rows).max(1);
             let height = members.len() / tiles;
             for (rank, &node) in members.iter().enumerate() {
-                // What does not divide stays at the end.
+                // The remainder stays at the end.
                 let place = if rank < tiles * height { rank % tiles * height + rank / tiles } else { rank };
                 rows[node as usize] = (strip * STRIP_COLUMNS + place) as u32;
             }
@@ -84,7 +87,7 @@ impl Order {
         renumber(pairs, &self.rows);
     }
 
-    /// The rows of a panel of so many columns, in the order of the nodes again.
+    /// The rows of a panel of `columns` columns, in the order of the nodes.
     ///
     /// # Panics
     /// If there are more or fewer rows than nodes.
@@ -98,11 +101,12 @@ impl Order {
     }
 }
 
-/// Deals out nodes, those of most edges first, to strips: to the first strip of every group, then to the second ones.
+/// Deals out nodes, which are ordered by descending degree, to strips: to the first strip of every
+/// group, then to the second ones.
 fn deal_to_strips(nodes: &[u32]) -> Vec<Vec<u32>> {
     let count = nodes.len().div_ceil(STRIP_COLUMNS);
     let groups = (count / LEAST_STRIPS).clamp(1, GROUPS);
-    let room = |strip: usize| STRIP_COLUMNS.min(nodes.len() - strip * STRIP_COLUMNS);
+    let capacity = |strip: usize| STRIP_COLUMNS.min(nodes.len() - strip * STRIP_COLUMNS);
     let start = |group: usize| group * count / groups;
     let mut strips: Vec<Vec<u32>> = vec![Vec::new(); count];
     let mut rest = nodes.iter();
@@ -113,13 +117,14 @@ fn deal_to_strips(nodes: &[u32]) -> Vec<Vec<u32>> {
             for &strip in &open {
                 strips[strip].extend(rest.next());
             }
-            open.retain(|&strip| strips[strip].len() < room(strip));
+            open.retain(|&strip| strips[strip].len() < capacity(strip));
         }
     }
     strips
 }
 
-/// Over a sample of nodes, how many strips have entries in their rows: as they are numbered, and in another order.
+/// Over a sample of nodes, how many strips have entries in their rows: as they are numbered, and in
+/// another order.
 fn runs(list: &EdgeList, order: &Order) -> (usize, usize) {
     let (step, width) = (list.nodes.div_ceil(SAMPLE), STRIP_COLUMNS as u32);
     let [mut before, mut after] = [(); 2].map(|()| StripOccupancy::of(list.nodes.div_ceil(step), list.nodes));

@@ -8,7 +8,7 @@ use crate::kernel;
 /// Fewer entries than this are not worth a thread.
 const WORTH_A_THREAD: usize = if cfg!(test) { 64 } else { 1 << 16 };
 
-/// How many threads to use for so many entries.
+/// The number of threads for a number of entries.
 pub(super) fn threads(entries: usize) -> usize {
     kernel::cores().min(entries / WORTH_A_THREAD).max(1)
 }
@@ -19,8 +19,8 @@ pub(super) fn parts<T: Send>(count: usize, threads: usize, work: impl Fn(Range<u
     together(threads, |n| work(part(n)))
 }
 
-/// Gives single numbers to whichever thread is free; results come in the order of the numbers. `start` makes what a thread
-/// works with.
+/// Runs `work` for each number on the next free thread; results come in the order of the numbers.
+/// `start` makes the scratch space of a thread.
 pub(crate) fn singly<S, T: Send>(
     count: usize,
     threads: usize,

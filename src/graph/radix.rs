@@ -7,8 +7,8 @@ const DIGIT: u32 = 9;
 /// Fewer keys are sorted by comparing.
 const FEW: usize = 200;
 
-/// Sorts keys by place, of which the lowest `bits` bits count; keys of one place stay in the order they came. `spare` is room to work
-/// in.
+/// Sorts keys by place, of which the lowest `bits` bits count; keys of one place stay in the order
+/// they came. `spare` is scratch space.
 pub(super) fn sort_by_place<K: Key>(keys: &mut [K], bits: u32, spare: &mut Vec<K>) {
     if keys.len() < FEW {
         keys.sort_by_key(|key| key.place());

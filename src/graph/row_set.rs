@@ -23,7 +23,7 @@ pub struct RowSet {
 }
 
 impl RowSet {
-    /// None of so many rows.
+    /// The empty set over `rows` rows.
     pub fn new(rows: usize) -> Self {
         Self { rows, words: vec![0; rows.div_ceil(WORD)] }
     }

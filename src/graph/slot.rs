@@ -1,4 +1,4 @@
-//! Where a tile is: at hand, or stored elsewhere until it is first used.
+//! Tiles in memory, or in a store until they are first used.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -9,12 +9,13 @@ use crate::kernel::tile::TileSize;
 
 /// Where the tiles of a matrix are stored, in a file for example.
 pub(crate) trait TileSource: Debug + Send + Sync {
-    /// Reads a tile by its number. It has so many rows and columns, in strips of
+    /// Reads a tile by its number. It has `rows` rows and `cols` columns, in strips of
     /// [`STRIP_COLUMNS`](super::STRIP_COLUMNS), and holds as much as `size` says.
     fn read(&self, number: usize, rows: usize, cols: usize, size: TileSize) -> Result<Tile, TileError>;
 }
 
-/// Why a stored tile cannot be used: the error of its source, which names the place and the way out.
+/// Why a stored tile cannot be used: the error of its source, which names the place and the way
+/// out.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct TileError(Box<dyn Error + Send + Sync>);
@@ -31,7 +32,7 @@ impl TileError {
     }
 }
 
-/// The place of a tile.
+/// A tile, in memory or stored.
 #[derive(Debug, Clone)]
 pub(super) enum Slot {
     Here(Tile),
@@ -70,7 +71,7 @@ impl Slot {
         }
     }
 
-    /// Changes the tile, which lies here from now on.
+    /// Changes the tile, which is in memory afterwards.
     ///
     /// # Panics
     /// If it is damaged.

@@ -14,11 +14,12 @@ use super::slot::Slot;
 use super::{Duplicates, GraphError, Tiling, parallel};
 use crate::kernel::{Cell, Tile};
 
-/// Columns of a strip; the last may have fewer. The strip's rows of a panel block of 64 columns take 8 MiB, which a shared cache keeps while a group
-/// of tiles goes over them.
+/// Columns of a strip; the last may have fewer. The strip's rows of a panel block of 64 columns
+/// take 8 MiB, which a shared cache keeps while a group of tiles goes over them.
 pub const STRIP_COLUMNS: usize = 32 << 10;
 
-/// A sparse matrix that is stored once and shared: tiles of rows, cut into column strips, without values where all are one.
+/// A sparse matrix that is stored once and shared: tiles of rows, cut into column strips, without
+/// values where all are one.
 ///
 /// ```
 /// use isvd_dist::graph::Sparse;
@@ -38,7 +39,8 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// A matrix from entries in any order; entries at the same place add up. Whether it is symmetric is found out.
+    /// A matrix from entries in any order; entries at the same place add up. Whether it is
+    /// symmetric is found out.
     pub fn from_triplets(
         rows: usize,
         cols: usize,
@@ -50,8 +52,8 @@ impl Sparse {
         Ok(Self::from_pairs(rows, cols, pairs, Duplicates::Add)?.0)
     }
 
-    /// A symmetric matrix from pairs in any order, each of which stands for itself and its mirror image (once on the
-    /// diagonal); pairs at the same place add up.
+    /// A symmetric matrix from pairs in any order, each of which stands for itself and its mirror
+    /// image (once on the diagonal); pairs at the same place add up.
     pub fn symmetric_from_pairs(
         rows: usize,
         entries: Vec<(u32, u32)>,
@@ -105,7 +107,8 @@ impl Sparse {
         let mut sparse = Sparse { cols, tiling, tiles, outline, symmetric: mirrored, transposed };
         let counts = sparse.row_counts();
         if !mirrored {
-            // Counts and a fingerprint tell most matrices that are not symmetric; the transpose tells the rest.
+            // Counts and a fingerprint exclude most matrices that are not symmetric; comparing with
+            // the transpose decides the rest.
             sparse.symmetric = rows == cols
                 && counts == sparse.column_counts()
                 && sparse.fingerprints_match()
@@ -150,7 +153,8 @@ impl Sparse {
         self.tiling
     }
 
-    /// How many strips its columns are cut into: at least one, which is empty when there are no columns.
+    /// How many strips its columns are cut into: at least one, which is empty when there are no
+    /// columns.
     pub fn strips(&self) -> usize {
         self.cols.div_ceil(STRIP_COLUMNS).max(1)
     }
@@ -160,7 +164,7 @@ impl Sparse {
         strip * STRIP_COLUMNS..self.cols.min((strip + 1) * STRIP_COLUMNS)
     }
 
-    /// What a tile holds in a strip.
+    /// The entries of a tile in a strip.
     ///
     /// # Panics
     /// If the tile is stored elsewhere and damaged there; [`Sparse::ready`] says so beforehand.
@@ -178,8 +182,8 @@ impl Sparse {
         self.tiles[tile].tile()
     }
 
-    /// Bytes that its arrays take, those of the transpose not counted; of an outline, what they would take if entries fell
-    /// anywhere.
+    /// The size of its arrays in bytes, without the transpose; for an outline, the expected size
+    /// for uniformly random entries.
     pub fn bytes(&self) -> usize {
         match self.outline {
             None => self.tiles.iter().map(|tile| tile.size().bytes(self.strips())).sum(),
@@ -187,19 +191,20 @@ impl Sparse {
         }
     }
 
-    /// Runs of entries of one row in one strip; of an outline, how many there would be.
+    /// Runs of entries of one row in one strip; for an outline, their expected number.
     pub fn runs(&self) -> usize {
         let Some(nonzeros) = self.outline else { return self.tiles.iter().map(|tile| tile.size().runs).sum() };
         let possible = self.rows() as f64 * self.strips() as f64;
         (possible * -(-(nonzeros as f64) / possible.max(1.0)).exp_m1()) as usize
     }
 
-    /// Calls `f(row, column, value)` for every entry: tile after tile, strip after strip, row after row.
+    /// Calls `f(row, column, value)` for every entry: tile after tile, strip after strip, row after
+    /// row.
     pub fn for_each(&self, f: impl FnMut(usize, usize, f32)) {
         self.for_each_of(0..self.tiling.count(), f);
     }
 
-    /// The same for the entries of one tile.
+    /// Calls `f(row, column, value)` for every entry of one tile.
     pub fn for_each_in_tile(&self, tile: usize, f: impl FnMut(usize, usize, f32)) {
         self.for_each_of(tile..tile + 1, f);
     }
@@ -269,7 +274,8 @@ impl Sparse {
         sums
     }
 
-    /// The transpose: the matrix itself when it is symmetric, else built once and shared by all who ask.
+    /// The transpose: the matrix itself when it is symmetric, else built once and shared by all who
+    /// ask.
     pub fn transposed(self: &Arc<Self>) -> Arc<Sparse> {
         if self.symmetric {
             return Arc::clone(self);
@@ -277,7 +283,7 @@ impl Sparse {
         Arc::clone(self.transposed.get_or_init(|| Arc::new(self.transpose_now())))
     }
 
-    /// The transpose, if it is not the matrix itself and was built or came with it.
+    /// The transpose, if it is stored or was built.
     pub(super) fn transposed_if_made(&self) -> Option<&Arc<Sparse>> {
         self.transposed.get()
     }
@@ -289,8 +295,9 @@ impl Sparse {
             return Sparse { cols: self.rows(), tiling, tiles: Vec::new(), outline, symmetric: false, transposed };
         }
         let built = build(MatrixEntries { matrix: self, is_transposed: true }, tiling, self.rows(), Duplicates::Add);
-        // Entries of a matrix are finite, in range and in different places, and no tile can have more of them than
-        // the check of an equally large tile let pass; only a tile beyond 2³² entries is left.
+        // Entries of a matrix are finite, in range and in different places, and no tile can have
+        // more of them than the check of an equally large tile let pass; only a tile beyond 2³²
+        // entries is left.
         let built = built.unwrap_or_else(|error| panic!("transpose of a matrix: {error}"));
         let tiles = built.tiles.into_iter().map(Slot::from).collect();
         let (symmetric, transposed) = (self.symmetric, OnceLock::new());
@@ -318,13 +325,14 @@ impl Sparse {
         differences.into_iter().fold(0, u64::wrapping_add) == 0
     }
 
-    /// What some threads make of consecutive tiles each.
+    /// The results of several threads, each for consecutive tiles.
     fn by_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
         parallel::parts(self.tiling.count(), parallel::threads(self.nonzeros()), work)
     }
 }
 
-/// The entries of a matrix, to be cut into other tiles: as they are, or with rows and columns exchanged.
+/// The entries of a matrix, to be cut into other tiles: as they are, or with rows and columns
+/// exchanged.
 struct MatrixEntries<'a> {
     matrix: &'a Sparse,
     is_transposed: bool,

@@ -114,11 +114,7 @@ fn an_interrupted_download_resumes() {
     server.site().hang_up.insert(ALLX.to_owned(), 100_000);
     let output = fetch(folder.path(), &server, "citeseer");
     let stopped = "ind.citeseer.allx: the server stopped after 100000 bytes of 300000";
-    assert_refused(
-        &output,
-        3,
-        &["cannot fetch `citeseer`", stopped, "fetch again to go on from there"],
-    );
+    assert_refused(&output, 3, &["cannot fetch `citeseer`", stopped, "fetch again to go on from there"]);
     assert!(!folder.path().join("data/planetoid").exists(), "nothing is in place before all of it is");
     assert_eq!(server.log().len(), 5);
 

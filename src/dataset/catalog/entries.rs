@@ -30,7 +30,8 @@ const fn halved(nodes: usize, train: usize, test: usize) -> Counts {
     Counts { train: Some(train), test: Some(test), test_non_edges: Some(test), ..graph(nodes, train + test) }
 }
 
-/// Articles with features and classes, and the distinct edges between different articles; 20 of each class are for training, then 500 for choosing settings.
+/// Articles with features and classes, and the distinct edges between different articles; 20 of
+/// each class are for training, then 500 for choosing settings.
 const fn citations(nodes: usize, edges: usize, features: usize, classes: usize) -> Counts {
     Counts {
         features: Some(features),
@@ -180,7 +181,8 @@ const ARXIV: Entry = Entry {
     folder: "ogbn_arxiv",
     layout: Layout::Ogb,
     package: Package::Zip { archive: File::unknown("arxiv.zip"), root: "arxiv" },
-    // Copies of the edges are about in more than one order, all of them the same graph: no sum is asked of them.
+    // Copies of the edges are about in more than one order, all of them the same graph: no sum is
+    // asked of them.
     files: &[
         File::unknown("raw/edge.csv.gz"),
         File::unknown("raw/node-feat.csv.gz"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::names;
 
-/// Why a dataset cannot be had.
+/// Why a dataset of the catalog cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogError {
@@ -16,7 +16,7 @@ pub enum CatalogError {
         /// The name that was probably meant.
         nearest: Option<&'static str>,
     },
-    /// Nowhere are all files that an experiment needs.
+    /// No folder has all files that an experiment needs.
     #[error(
         "the files of `{name}` are not here:{}\nfetch the dataset, or name the folder that holds it",
         list(searched)
@@ -32,7 +32,7 @@ pub enum CatalogError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

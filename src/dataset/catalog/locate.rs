@@ -1,19 +1,19 @@
-//! Where a dataset is.
+//! Finding the folder of a dataset.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use super::{CatalogError, DATA_VARIABLE, Entry, IncompleteFolder, find};
 
-/// The folder of datasets that is looked at below the current one.
+/// The folder of datasets in the current folder.
 const LOCAL: &str = "data";
-/// What the program calls its folder in the user's cache.
+/// The name of the folder in the user's cache.
 const CACHE: &str = "isvd-dist";
 
 /// The folder that holds the files of the dataset called `name`.
 ///
-/// `data` is the folder of all datasets that the user named; after it come those of [`search_folders`]. The first that
-/// holds every file an experiment needs is taken.
+/// `data`, the folder of all datasets that the user named, is searched before those of
+/// [`search_folders`]. The first that holds every file an experiment needs is taken.
 pub fn locate(name: &str, data: Option<&Path>) -> Result<PathBuf, CatalogError> {
     let entry = find(name)?;
     locate_among(entry, &search_folders(data))
@@ -46,14 +46,16 @@ pub fn search_folders(data: Option<&Path>) -> Vec<PathBuf> {
     folders
 }
 
-/// Where a fetched dataset goes: `data`, else `$ISVD_DATA`, else `./data` if there is one, else the user's cache.
+/// Where a fetched dataset goes: `data`, else `$ISVD_DATA`, else `./data` if there is one, else the
+/// user's cache.
 pub fn target_folder(data: Option<&Path>) -> PathBuf {
     let local = PathBuf::from(LOCAL);
     let existing = Some(local.clone()).filter(|folder| folder.is_dir());
     data.map(Path::to_owned).or_else(named).or(existing).or_else(cache_folder).unwrap_or(local)
 }
 
-/// The program's folder in the user's cache, by the custom of the system; `None` when the user has no home.
+/// The program's folder in the user's cache, by the custom of the system; `None` when the user has
+/// no home.
 pub fn cache_folder() -> Option<PathBuf> {
     let cache = if cfg!(windows) {
         absolute("LOCALAPPDATA")

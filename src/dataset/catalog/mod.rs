@@ -1,7 +1,9 @@
-//! The datasets of the paper: where they come from, what their files are, and where they are searched for.
+//! The datasets of the paper: where they come from, what their files are, and where they are
+//! searched for.
 //!
-//! Nothing here reads what is in a file. [`locate`] finds the folder of a dataset, [`Entry::check`] compares its files
-//! with the sizes and sums on record, and [`fetch`](super::fetch) gets what is missing.
+//! Nothing here reads what is in a file. [`locate`] finds the folder of a dataset, [`Entry::check`]
+//! compares its files with the sizes and sums on record, and [`fetch`](super::fetch) gets what is
+//! missing.
 //!
 //! ```
 //! use isvd_dist::dataset::catalog;
@@ -32,11 +34,11 @@ pub const DATA_VARIABLE: &str = "ISVD_DATA";
 /// A dataset that can be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// What a config calls it.
+    /// Its name in a config.
     pub name: &'static str,
-    /// What its nodes and edges are.
+    /// A description of its nodes and edges.
     pub about: &'static str,
-    /// What it is used for.
+    /// Its task.
     pub task: Task,
     /// The address that its files are below; it ends in a slash.
     pub source: &'static str,
@@ -48,9 +50,9 @@ pub struct Entry {
     pub package: Package,
     /// The files, below [`folder`](Self::folder).
     pub files: &'static [File],
-    /// What its readers should find.
+    /// The counts that its reader should find.
     pub counts: Counts,
-    /// What else a user should know.
+    /// A remark for the user.
     pub note: Option<&'static str>,
 }
 
@@ -66,7 +68,7 @@ pub enum Layout {
     Ogb,
 }
 
-/// What a dataset is used for.
+/// The task of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -128,13 +130,13 @@ impl File {
         Self { path, size: None, sha256: None, needed: true }
     }
 
-    /// The same file, but experiments do without it.
+    /// The file, marked as optional.
     pub const fn optional(self) -> Self {
         Self { needed: false, ..self }
     }
 }
 
-/// What the readers of a dataset should find; `None` where nothing is on record.
+/// The expected counts of a dataset; `None` where a count is not on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Nodes.
@@ -185,7 +187,8 @@ pub fn names() -> String {
     ENTRIES.iter().map(|entry| format!("`{}`", entry.name)).collect::<Vec<_>>().join(", ")
 }
 
-/// The name closest to `word`: one that differs in a third of the letters, or that holds it, as `ogbl-ddi` holds `ddi`.
+/// The name closest to `word`: one that differs in a third of the letters, or that holds it, as
+/// `ogbl-ddi` holds `ddi`.
 fn nearest(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase().replace('_', "-");
     let limit = (word.chars().count() / 3).max(1);

@@ -74,7 +74,8 @@ impl File {
 }
 
 impl Entry {
-    /// Compares the files in `folder`, the dataset's own, with what is on record: one status a file.
+    /// Compares the files in `folder`, the dataset's own, with what is on record: one status a
+    /// file.
     pub fn check(&self, folder: &Path) -> Result<Vec<Status>, CatalogError> {
         let check = |file: &File| {
             let path = folder.join(file.path);

@@ -12,8 +12,8 @@ use crate::dataset::catalog::File;
 const PIECE: usize = 1 << 16;
 
 impl Job<'_> {
-    /// Downloads `file` to `ready`, where it appears whole and checked. One that is there already has been brought by an
-    /// earlier fetch from the same place, and stays.
+    /// Downloads `file` to `ready`, where it appears when it is complete and verified. One that is
+    /// there already has been brought by an earlier fetch from the same place, and stays.
     pub(super) fn download(&self, path: &str, file: &File, ready: &Path) -> Result<(), FetchError> {
         let check = |path: &Path| file.check(path).map_err(|source| FetchError::Disk { path: path.to_owned(), source });
         if check(ready)?.is_good() {
@@ -68,7 +68,8 @@ impl Job<'_> {
     }
 }
 
-/// Whether going on with what is `held` is safe: the server can tell that the file is the same, or its sum will.
+/// Whether a partial download can be continued: the server can tell that the file is the same, or
+/// its sum will.
 fn is_worth_keeping(held: &Held, file: &File) -> bool {
     let unfinished = held.facts.total.is_none_or(|total| held.bytes < total);
     unfinished && (held.facts.validator().is_some() || file.sha256.is_some())

@@ -17,17 +17,17 @@ pub enum FetchError {
     /// The server has something else to say than the file.
     #[error("{address}: the server answered {status}{} fetch from a mirror", advice(*status))]
     Status {
-        /// What was asked for.
+        /// The address.
         address: String,
         /// The status of its answer.
         status: u16,
     },
-    /// No answer came.
+    /// The server does not answer.
     #[error("cannot reach {address}: check the network, or fetch from a mirror")]
     Unreachable {
-        /// What was asked for.
+        /// The address.
         address: String,
-        /// What went wrong.
+        /// The error.
         source: Box<ureq::Error>,
     },
     /// The server stopped in the middle of a file.
@@ -36,13 +36,13 @@ pub enum FetchError {
         of(*expected)
     )]
     Interrupted {
-        /// What was asked for.
+        /// The address.
         address: String,
         /// How many of its bytes are here.
         arrived: u64,
         /// How many it has.
         expected: Option<u64>,
-        /// What the system said.
+        /// The error of the system.
         source: Option<io::Error>,
     },
     /// The file has another size than is on record.
@@ -64,13 +64,13 @@ pub enum FetchError {
         what: String,
         /// The sum on record.
         expected: String,
-        /// The sum of what came.
+        /// The sum of the file that arrived.
         found: String,
     },
     /// There is no end to it.
     #[error("{address} has more than {limit} bytes, which no dataset of the catalog has: nothing was replaced")]
     TooLarge {
-        /// What was asked for.
+        /// The address.
         address: String,
         /// The most bytes that are taken.
         limit: u64,
@@ -88,7 +88,7 @@ pub enum FetchError {
     Incomplete {
         /// The archive.
         address: String,
-        /// What is not in it.
+        /// The missing files.
         missing: Vec<&'static str>,
     },
     /// The disk refuses.
@@ -96,13 +96,13 @@ pub enum FetchError {
     Disk {
         /// Where.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl FetchError {
-    /// Whether what came is at fault, rather than the network or the disk.
+    /// Whether the fetched data is at fault, rather than the network or the disk.
     pub fn is_bad_data(&self) -> bool {
         match self {
             Self::Interrupted { .. }

@@ -11,7 +11,8 @@ use super::part::{Facts, Held};
 /// More redirects than this lead nowhere.
 const REDIRECTS: u32 = 5;
 
-/// Asks servers, and waits for each of their moves at most for `patience`. The whole download may take any time.
+/// Asks servers, and waits for each of their moves at most for `patience`. The whole download may
+/// take any time.
 pub(super) fn agent(patience: Duration) -> Agent {
     Agent::config_builder()
         .timeout_resolve(Some(patience))
@@ -26,17 +27,18 @@ pub(super) fn agent(patience: Duration) -> Agent {
         .into()
 }
 
-/// What a server sends.
+/// The response of a server.
 pub(super) struct Answer {
     /// The first byte of the file that it sends: 0, or where an earlier download stopped.
     pub start: u64,
-    /// What it says about the file.
+    /// Its headers about the file.
     pub facts: Facts,
     /// The bytes.
     pub body: Body,
 }
 
-/// Asks for the file at `address`: for the rest of it if a part is `held`, and for all of it if the rest does not fit.
+/// Asks for the file at `address`: for the rest of it if a part is `held`, and for all of it if the
+/// rest does not fit.
 pub(super) fn ask(agent: &Agent, address: &str, held: Option<&Held>) -> Result<Answer, FetchError> {
     let response = send(agent, address, held)?;
     let headers = response.headers();
@@ -61,7 +63,7 @@ pub(super) fn ask(agent: &Agent, address: &str, held: Option<&Held>) -> Result<A
 }
 
 fn send(agent: &Agent, address: &str, held: Option<&Held>) -> Result<Response<Body>, FetchError> {
-    // Ranges count the bytes that travel, so they must be those of the file.
+    // Ranges count transferred bytes, so the transfer must not be compressed.
     let mut request = agent.get(address).header(header::ACCEPT_ENCODING, "identity");
     if let Some(held) = held {
         request = request.header(header::RANGE, format!("bytes={}-", held.bytes));

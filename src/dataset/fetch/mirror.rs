@@ -3,12 +3,13 @@ use std::str::FromStr;
 
 use ureq::http::Uri;
 
-/// An address that has the files of the catalog under the same names as their source: `ppi/train.txt.npy`,
-/// `ind.cora.x`, `ddi.zip`.
+/// An address that has the files of the catalog under the same names as their source:
+/// `ppi/train.txt.npy`, `ind.cora.x`, `ddi.zip`.
 ///
 /// ```
 /// use isvd_dist::dataset::fetch::Mirror;
-/// assert_eq!("http://mirror.example/data".parse::<Mirror>()?.as_str(), "http://mirror.example/data/");
+/// let mirror: Mirror = "http://mirror.example/data".parse()?;
+/// assert_eq!(mirror.as_str(), "http://mirror.example/data/");
 /// assert!("mirror.example".parse::<Mirror>().is_err());
 /// # Ok::<(), isvd_dist::dataset::fetch::MirrorError>(())
 /// ```

@@ -1,9 +1,10 @@
 //! Getting a dataset of the [catalog](super::catalog) from its source, or from a mirror.
 //!
-//! Everything happens in a folder beside that of the dataset, `.fetch-NAME`, held by a lock. What has arrived stays
-//! there, so that a broken download goes on where it stopped. Only files that are whole, and that match what is on record
-//! about them, move to the dataset's own folder, each by one rename; a folder that was not there yet appears all at once.
-//! Data that turns out to be bad is thrown away, and what was in place before is left as it was.
+//! Everything happens in a folder beside that of the dataset, `.fetch-NAME`, held by a lock. What
+//! has arrived stays there, so that a broken download goes on where it stopped. Only files that are
+//! whole, and that match what is on record about them, move to the dataset's own folder, each by
+//! one rename; a folder that was not there yet appears all at once. Data that turns out to be bad
+//! is thrown away, and what was in place before is left as it was.
 
 mod download;
 mod error;
@@ -24,10 +25,11 @@ pub use mirror::{Mirror, MirrorError};
 pub use unpack::UnpackError;
 use work::Work;
 
-/// Told after each piece: the file that is coming in, how many of its bytes are here, and how many it has if that is known.
+/// Called after each piece with the file, the bytes that have arrived, and its size if that is
+/// known.
 pub type Progress<'a> = dyn Fn(&str, u64, Option<u64>) + 'a;
 
-/// What a download may take up, so that neither a broken server nor a made-up archive fills the disk.
+/// Limits of a download, so that neither a broken server nor a malicious archive fills the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The most bytes of one download.
@@ -53,9 +55,9 @@ impl Default for Limits {
 pub struct Options {
     /// Where to fetch from instead of the source of the catalog.
     pub from: Option<Mirror>,
-    /// What a download may take up.
+    /// The limits of a download.
     pub limits: Limits,
-    /// How long to wait for a server that says nothing.
+    /// How long to wait for a silent server.
     pub patience: Duration,
 }
 
@@ -65,7 +67,7 @@ impl Default for Options {
     }
 }
 
-/// What is in place after a fetch.
+/// The files in place after a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// The folder of the dataset.
@@ -87,7 +89,8 @@ pub struct FetchedFile {
     pub fresh: bool,
 }
 
-/// Brings the files of `entry` into its folder below `data`; those that are there and good stay as they are.
+/// Brings the files of `entry` into its folder below `data`; those that are there and good stay as
+/// they are.
 pub fn fetch(entry: &Entry, data: &Path, options: &Options, progress: &Progress<'_>) -> Result<Fetched, FetchError> {
     let target = data.join(entry.folder);
     let before = check(entry, &target)?;
@@ -96,7 +99,7 @@ pub fn fetch(entry: &Entry, data: &Path, options: &Options, progress: &Progress<
     }
     let base = options.from.as_ref().map_or(entry.source, Mirror::as_str);
     let work = Work::open(&target, entry.name, base)?;
-    // Whoever held the lock until now may have brought them.
+    // Another process may have fetched them while it held the lock.
     let before = check(entry, &target)?;
     if lacks_nothing(entry, &before) {
         work.remove();
@@ -118,7 +121,7 @@ pub fn fetch(entry: &Entry, data: &Path, options: &Options, progress: &Progress<
     }
 }
 
-/// All that a download needs to know.
+/// The context of a download.
 struct Job<'a> {
     entry: &'a Entry,
     work: &'a Work,
@@ -150,7 +153,7 @@ impl Job<'_> {
         }
     }
 
-    /// Compares what came out of an archive with what is on record.
+    /// Compares unpacked files with the sizes and sums on record.
     fn verify(&self, unpacked: &Path, address: String) -> Result<(), FetchError> {
         let statuses = check(self.entry, unpacked)?;
         let files = || self.entry.files.iter().zip(&statuses);
@@ -175,13 +178,14 @@ fn check(entry: &Entry, folder: &Path) -> Result<Vec<Status>, FetchError> {
     entry.files.iter().map(check).collect()
 }
 
-/// Whether nothing is left to fetch. Files that experiments do without need not be there, but must not be wrong.
+/// Whether nothing has to be fetched. Optional files may be missing, but must not be wrong.
 fn lacks_nothing(entry: &Entry, statuses: &[Status]) -> bool {
     let fine = |(file, status): (&File, &Status)| status.is_good() || (!file.needed && *status == Status::Missing);
     entry.files.iter().zip(statuses).all(fine)
 }
 
-/// Whether the file at `path` in the dataset's folder stays although another has come. Those off the record always do.
+/// Whether an existing file is kept although it was fetched again. Files that are not in the
+/// catalog are always kept.
 fn is_kept(entry: &Entry, before: &[Status], path: &Path) -> bool {
     let known = entry.files.iter().zip(before).find(|(file, _)| Path::new(file.path) == path);
     known.is_none_or(|(_, status)| status.is_good())

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::FetchError;
 
-/// What a server says about a file, by which to tell that it is still the same one.
+/// Headers that identify the version of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts {
-    /// The bytes of the whole.
+    /// The size of the complete file.
     pub total: Option<u64>,
     /// The server's name for this version.
     pub etag: Option<String>,
@@ -20,7 +20,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// What an `If-Range` header may hold: a strong tag, or a date.
+    /// The value of an `If-Range` header: a strong tag, or a date.
     pub fn validator(&self) -> Option<&str> {
         let strong = self.etag.as_deref().filter(|tag| !tag.starts_with("W/"));
         strong.or(self.last_modified.as_deref())
@@ -42,11 +42,11 @@ impl Facts {
 pub(super) struct Held {
     /// How many.
     pub bytes: u64,
-    /// What they are a part of.
+    /// The file that they are part of.
     pub facts: Facts,
 }
 
-/// A file that grows, and what is known about the whole beside it.
+/// A partial download, with the headers of the complete file in a second file.
 #[derive(Debug)]
 pub(super) struct Part {
     path: PathBuf,
@@ -54,7 +54,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The part that stands at `path`, if there is one.
+    /// The partial download at `path`.
     pub fn new(path: PathBuf) -> Self {
         let facts = path.with_added_extension("json");
         Self { path, facts }
@@ -64,14 +64,16 @@ impl Part {
         &self.path
     }
 
-    /// What an earlier download has left. Without the facts about the whole it cannot be gone on with.
+    /// The bytes of an earlier download. Without the headers of the complete file it cannot be
+    /// continued.
     pub fn held(&self) -> Option<Held> {
         let bytes = fs::metadata(&self.path).ok()?.len();
         let facts = serde_json::from_slice(&fs::read(&self.facts).ok()?).ok()?;
         (bytes > 0).then_some(Held { bytes, facts })
     }
 
-    /// Opens the file to take the bytes from `start` on, which are those of a whole with these `facts`.
+    /// Opens the file to take the bytes from `start` on, which are those of a whole with these
+    /// `facts`.
     pub fn open(&self, start: u64, facts: &Facts) -> Result<File, FetchError> {
         if start > 0 {
             let opened = File::options().append(true).open(&self.path);
@@ -85,10 +87,10 @@ impl Part {
         Ok(file)
     }
 
-    /// The whole is here: gives it its name.
+    /// Moves the complete file to its path.
     pub fn finish(self, path: &Path) -> Result<(), FetchError> {
         fs::rename(&self.path, path).map_err(|source| self.error(source))?;
-        // What is left of it goes with the folder.
+        // A leftover is removed with the folder.
         let _ = fs::remove_file(&self.facts);
         Ok(())
     }

@@ -22,7 +22,7 @@ pub enum UnpackError {
     /// It is no zip archive, or a damaged one.
     #[error("it is not a whole zip archive")]
     NotAnArchive {
-        /// What is wrong with it.
+        /// The problem.
         source: ZipError,
     },
     /// A file in it is damaged.
@@ -30,7 +30,7 @@ pub enum UnpackError {
     Damaged {
         /// The file.
         entry: String,
-        /// What is wrong with it.
+        /// The problem.
         source: io::Error,
     },
     /// A file in it would not stay in the folder of the dataset.
@@ -38,7 +38,7 @@ pub enum UnpackError {
     Unsafe {
         /// The file.
         entry: String,
-        /// What is wrong with it.
+        /// The problem.
         why: &'static str,
     },
     /// Too many files.
@@ -72,7 +72,7 @@ pub enum UnpackError {
     Disk {
         /// Where.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -87,8 +87,8 @@ impl UnpackError {
     }
 }
 
-/// Unpacks what is in the folder `root` of the archive into the folder `into`. Nothing is written before every name in the
-/// archive has been found harmless.
+/// Unpacks what is in the folder `root` of the archive into the folder `into`. Nothing is written
+/// before every name in the archive has been found harmless.
 pub(super) fn unpack(archive: &Path, root: &str, into: &Path, limits: &Limits) -> Result<(), UnpackError> {
     let file = File::open(archive).map_err(|source| UnpackError::Disk { path: archive.to_owned(), source })?;
     let mut zip = ZipArchive::new(BufReader::new(file)).map_err(|source| UnpackError::NotAnArchive { source })?;

@@ -1,4 +1,4 @@
-//! The folder beside a dataset's own in which it is got ready.
+//! The working folder of a download, next to the folder of the dataset.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -9,9 +9,9 @@ use super::part::Part;
 
 /// The file that the lock is on.
 const LOCK: &str = "lock";
-/// The file that says where everything in the folder came from.
+/// The file with the address that the folder was fetched from.
 const ORIGIN: &str = "from";
-/// The folder of files that are whole and checked.
+/// The folder of complete and verified files.
 const READY: &str = "ready";
 
 /// A folder that no other process works in.
@@ -22,8 +22,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Makes the folder, or takes it over from a fetch that was broken off. What came from another place than `base` is of
-    /// no use.
+    /// Creates the folder, or continues in that of an interrupted fetch. Files from another address
+    /// than `base` are removed.
     pub fn open(target: &Path, name: &str, base: &str) -> Result<Self, FetchError> {
         let folder = target.with_file_name(format!(".fetch-{name}"));
         let lock = lock(&folder)?;
@@ -46,7 +46,7 @@ impl Work {
         self.folder.join(path)
     }
 
-    /// Where a file of the dataset goes once it is whole and checked.
+    /// The path of a complete and verified file.
     pub fn ready(&self, path: &str) -> Result<PathBuf, FetchError> {
         let path = self.folder.join(READY).join(path);
         make_parent(&path)?;
@@ -62,8 +62,8 @@ impl Work {
         }
     }
 
-    /// Moves everything that is ready to `target`: the folder as a whole if there is none yet, else file by file. A file
-    /// that is there stays if `is_kept` says so of its path.
+    /// Moves everything that is ready to `target`: the folder as a whole if there is none yet, else
+    /// file by file. A file that is there stays if `is_kept` says so of its path.
     pub fn place(&self, target: &Path, is_kept: impl Fn(&Path) -> bool) -> Result<(), FetchError> {
         let ready = self.folder.join(READY);
         if !target.exists() {
@@ -89,7 +89,7 @@ impl Work {
         }
     }
 
-    /// Removes the folder and all that is in it. What cannot be removed does no harm.
+    /// Removes the folder and all that is in it. Errors are ignored: a leftover is harmless.
     pub fn remove(&self) {
         self.clear();
         let _ = fs::remove_file(self.folder.join(LOCK));
@@ -106,7 +106,7 @@ impl Work {
     }
 }
 
-/// Locks the folder; the system frees it when the process ends, however it does.
+/// Locks the folder. The system releases the lock when the process ends in any way.
 fn lock(folder: &Path) -> Result<File, FetchError> {
     let path = folder.join(LOCK);
     loop {
@@ -125,7 +125,7 @@ fn lock(folder: &Path) -> Result<File, FetchError> {
     }
 }
 
-/// Whether the locked file still has its name: the one who held it before removes it at the end.
+/// Whether the locked file still exists at its path: the previous owner removes it at the end.
 fn is_at(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {

@@ -10,7 +10,7 @@ use crate::kernel::elementwise::first_non_finite;
 
 const SAVE_AGAIN: &str = "save the array again with another type";
 
-/// What the elements of an array are.
+/// The kind of the elements of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElementKind {
@@ -31,7 +31,7 @@ pub enum ElementKind {
 /// The type of an array's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ElementType {
-    /// What they are.
+    /// Their kind.
     pub kind: ElementKind,
     /// Bytes of one.
     pub size: usize,
@@ -312,8 +312,8 @@ const MOST_AXES: usize = 64;
 
 /// Bytes of an array of a shape; `None` if no memory can hold it.
 pub(crate) fn bytes_of_shape(shape: &[usize], element: ElementType) -> Option<usize> {
-    let room = shape.iter().try_fold(element.size, |product, &length| product.checked_mul(length.max(1)));
-    let is_sound = shape.len() <= MOST_AXES && room.is_some_and(|room| room <= isize::MAX as usize);
+    let size = shape.iter().try_fold(element.size, |product, &length| product.checked_mul(length.max(1)));
+    let is_sound = shape.len() <= MOST_AXES && size.is_some_and(|size| size <= isize::MAX as usize);
     is_sound.then(|| shape.iter().product::<usize>() * element.size)
 }
 

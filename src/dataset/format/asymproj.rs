@@ -14,8 +14,8 @@ const TEST: &str = "test.txt.npy";
 /// Pairs that are no edges.
 const TEST_NON_EDGES: &str = "test.neg.txt.npy";
 
-/// Reads a folder with `train.txt.npy`, `test.txt.npy` and `test.neg.txt.npy`: an undirected graph whose ids are rows. The training
-/// edges of these datasets touch every node.
+/// Reads a folder with `train.txt.npy`, `test.txt.npy` and `test.neg.txt.npy`: an undirected graph
+/// whose ids are rows. The training edges of these datasets touch every node.
 pub fn read_asymproj(folder: &Path, name: &str) -> Result<Dataset, FormatError> {
     let read = |file: &str, expected: &str| -> Result<Pairs, FormatError> {
         let path = folder.join(file);

@@ -28,7 +28,7 @@ pub enum Format {
 pub struct ReadEdges {
     /// Its edges, by rows.
     pub edges: EdgeList,
-    /// What the user calls the node of each row.
+    /// The user's id of each row.
     pub ids: Ids,
     /// The format of the file.
     pub format: Format,
@@ -38,7 +38,8 @@ pub struct ReadEdges {
     pub remarks: Vec<Remark>,
 }
 
-/// Reads a graph. The first bytes of the file tell its format; the ending of its name counts when they do not.
+/// Reads a graph. The first bytes of the file tell its format; the ending of its name counts when
+/// they do not.
 ///
 /// ```
 /// use isvd_dist::dataset::format::{EdgeOptions, read_edges};
@@ -113,7 +114,8 @@ impl PairCollector {
         Self { unknown, ..Self::default() }
     }
 
-    /// Adds a pair if both of its nodes are known. Returns the id that is unknown, unless unknown ids may be skipped.
+    /// Adds a pair if both of its nodes are known. Returns the id that is unknown, unless unknown
+    /// ids may be skipped.
     pub fn push<I>(&mut self, [from, to]: [I; 2], row: impl Fn(&I) -> Option<usize>) -> Result<Option<I>, OverBudget> {
         match (row(&from), row(&to), self.unknown) {
             (Some(from), Some(to), _) => self.pairs.push((from as u32, to as u32))?,

@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Errors of reading files.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use thiserror::Error;
 use crate::dataset::budget::{OverBudget, amount};
 use crate::dataset::remedy::MORE_MEMORY;
 
-/// Why a file cannot be read. Every message says which file, where in it, what was found there, what was expected, and the way
-/// out.
+/// Why a file cannot be read. Every message says which file, where in it, what was found there,
+/// what was expected, and the way out.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -19,7 +19,7 @@ pub enum FormatError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A folder where a file belongs.
@@ -33,7 +33,7 @@ pub enum FormatError {
     Missing {
         /// The file.
         path: PathBuf,
-        /// What it would hold.
+        /// Its expected content.
         expected: String,
     },
     /// Nothing is in it.
@@ -41,7 +41,7 @@ pub enum FormatError {
     Empty {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// Its expected content.
         expected: &'static str,
     },
     /// Compressed data that breaks off or is damaged.
@@ -51,7 +51,7 @@ pub enum FormatError {
         path: PathBuf,
         /// How many bytes could be unpacked before.
         offset: u64,
-        /// What the unpacker said.
+        /// The error of the decompressor.
         source: io::Error,
     },
     /// It was written to, or replaced, while it was read.
@@ -60,7 +60,7 @@ pub enum FormatError {
         /// The file.
         path: PathBuf,
     },
-    /// What it holds, or claims to hold, takes more memory than may be used.
+    /// Its content, or claimed content, takes more memory than may be used.
     #[error(
         "{}: found what takes at least {} of memory to read, expected at most {}: {MORE_MEMORY}, or read a smaller file",
         path.display(), amount(*needed), amount(*limit)
@@ -80,9 +80,9 @@ pub enum FormatError {
         path: PathBuf,
         /// Where in the file.
         place: Position,
-        /// What is there.
+        /// The value found.
         found: String,
-        /// What should be.
+        /// The value expected.
         expected: Cow<'static, str>,
         /// The way out.
         remedy: Cow<'static, str>,
@@ -115,7 +115,7 @@ pub enum FormatError {
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
-    /// Nowhere in particular: the content as a whole.
+    /// The content as a whole.
     File,
     /// A line of a text, from 1.
     Line(u64),
@@ -187,14 +187,14 @@ impl FormatError {
 }
 
 impl OverBudget {
-    /// The error of whoever reads a file.
+    /// The error of reading a file.
     pub(crate) fn reading(self, path: &Path) -> FormatError {
         let Self { needed, limit } = self;
         FormatError::Memory { path: path.to_owned(), needed, limit }
     }
 }
 
-/// What is wrong with a line of a block, before it is known where in which file the block is.
+/// The fault of a line of a block, before the file and the position of the block are known.
 #[derive(Debug)]
 pub(crate) struct Fault {
     /// The number of the line in the block, from 0.
@@ -253,7 +253,7 @@ impl Fault {
     }
 }
 
-/// What is expected of a weight of a graph.
+/// What a weight of a graph must be.
 pub(crate) const NOT_NEGATIVE: &str = "a weight of 0 or more";
 /// The way out where a weight is negative.
 pub(crate) const SIGNED: &str = "drop such edges or take absolute values; negative weights are read for a matrix of your own \

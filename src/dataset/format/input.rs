@@ -1,7 +1,7 @@
 //! A file that is opened once.
 //!
-//! The first bytes of a file tell its format, and a pipe gives them only once. They are therefore kept and read again with
-//! the rest. A file on disk must not change while it is read.
+//! The first bytes of a file tell its format, and a pipe gives them only once. They are therefore
+//! kept and read again with the rest. A file on disk must not change while it is read.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -81,7 +81,7 @@ impl OpenedFile {
 }
 
 impl Input {
-    /// Opens a file; gzip is told by its first bytes.
+    /// Opens a file; gzip is detected by its first bytes.
     pub fn open(path: &Path) -> Result<Self, FormatError> {
         let failed = |source| FormatError::io(path, source);
         let file = Arc::new(File::open(path).map_err(failed)?);
@@ -126,7 +126,8 @@ impl Input {
         self.length
     }
 
-    /// The format, by the ending of the name, or else by the first bytes. Arrays of numpy and scipy may hold something else than edges.
+    /// The format, by the ending of the name, or else by the first bytes. Arrays of numpy and scipy
+    /// may hold something else than edges.
     pub fn format(&self) -> Format {
         let ending = self.path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
         let begins =
@@ -163,7 +164,8 @@ impl Input {
         Ok((bytes, reserved))
     }
 
-    /// The bytes for random access: the file itself, or a copy in memory if it cannot be read twice.
+    /// The bytes for random access: the file itself, or a copy in memory if it cannot be read
+    /// twice.
     #[cfg_attr(not(feature = "formats"), expect(dead_code, reason = "zip archives are read so"))]
     pub fn seekable(self) -> Result<Seekable, FormatError> {
         if self.original.stamp.is_none() || self.is_packed {
@@ -214,8 +216,8 @@ fn unreadable(path: &Path, is_packed: bool, offset: u64, source: io::Error) -> F
     }
 }
 
-/// Reads up to `most` bytes. Returns the bytes before the end or before an error of the reader, and that error. Memory is
-/// reserved in steps that grow with the bytes that were read.
+/// Reads up to `most` bytes. Returns the bytes before the end or before an error of the reader, and
+/// that error. Memory is reserved in steps that grow with the bytes that were read.
 pub(crate) fn read_up_to(
     reader: &mut impl Read,
     most: u64,

@@ -1,10 +1,11 @@
 //! The formats that data comes in.
 //!
-//! [`read_edges`] reads a graph from one file, whatever its format: a text of edges, numpy's pairs, a scipy matrix, Matrix
-//! Market. What its nodes carry has files of its own: [`read_features`], [`read_labels`], [`read_nodes`]. Benchmarks come as
-//! folders: [`read_ogb`], [`read_planetoid`], [`read_asymproj`]. Everything is read as a stream, plain or compressed, from a file
-//! or a pipe that is opened once; memory is taken from a [`Budget`](super::Budget). Nothing that a file says is believed
-//! before its bytes are there, and nothing in a file is ever run.
+//! [`read_edges`] reads a graph from one file, whatever its format: a text of edges, numpy's pairs,
+//! a scipy matrix, Matrix Market. Features, labels and splits of nodes are read by
+//! [`read_features`], [`read_labels`], [`read_nodes`]. Benchmarks come as folders: [`read_ogb`],
+//! [`read_planetoid`], [`read_asymproj`]. Everything is read as a stream, plain or compressed, from
+//! a file or a pipe that is opened once; memory is taken from a [`Budget`](super::Budget). Nothing
+//! that a file says is believed before its bytes are there, and nothing in a file is ever run.
 
 mod array;
 mod asymproj;
@@ -60,4 +61,4 @@ pub(in crate::dataset) use text::{
 pub use torch::read_torch;
 
 #[cfg(all(test, feature = "formats"))]
-mod tests;
+pub(in crate::dataset) mod tests;

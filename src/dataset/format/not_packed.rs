@@ -1,4 +1,5 @@
-//! Stand-ins for compressed files in a library without the feature `formats`: reading them is an error.
+//! Stand-ins for compressed files in a library without the feature `formats`: reading them is an
+//! error.
 
 use std::io::{self, Read};
 use std::iter::Empty;

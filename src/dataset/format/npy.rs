@@ -34,7 +34,8 @@ pub(crate) fn read_whole(reader: &mut impl Read, path: &Path) -> Result<Array<'s
     Ok(array)
 }
 
-/// Whatever follows an array in a plain file is another one's. A packed file is read to its end, where its checksum is.
+/// Whatever follows an array in a plain file is another one's. A packed file is read to its end,
+/// where its checksum is.
 fn finish(mut input: Input) -> Result<(), FormatError> {
     if input.is_packed() {
         let path = input.path().to_owned();
@@ -43,7 +44,7 @@ fn finish(mut input: Input) -> Result<(), FormatError> {
     input.check()
 }
 
-/// Refuses bytes after an array of so many.
+/// Fails if bytes follow an array of `bytes` bytes.
 fn at_end(reader: &mut impl Read, path: &Path, bytes: u64) -> Result<(), FormatError> {
     let mut more = vec![];
     match reader.take(1).read_to_end(&mut more) {
@@ -53,7 +54,7 @@ fn at_end(reader: &mut impl Read, path: &Path, bytes: u64) -> Result<(), FormatE
     }
 }
 
-/// What went wrong while reading: a file that was packed can be damaged.
+/// The error of a failed read: a compressed file may be damaged.
 fn unreadable(path: &Path, offset: u64, source: io::Error) -> FormatError {
     match source.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
@@ -151,7 +152,8 @@ impl Header {
     }
 }
 
-/// Type, order and shape from a header such as `{'descr': '<i8', 'fortran_order': False, 'shape': (3, 2), }`.
+/// Type, order and shape from a header such as `{'descr': '<i8', 'fortran_order': False, 'shape':
+/// (3, 2), }`.
 fn parse_header(text: &str) -> Option<(ElementType, bool, Vec<usize>)> {
     let after = |key: &str| {
         let quoted = [format!("'{key}'"), format!("\"{key}\"")];

@@ -2,7 +2,7 @@
 
 use crate::kernel;
 
-/// What the ids of a file are.
+/// The kind of ids of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum IdKind {
@@ -17,7 +17,7 @@ pub enum IdKind {
     Rows,
 }
 
-/// What becomes of columns after the second, or of the values of a matrix.
+/// How columns after the second, or the values of a matrix, are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Weights {
@@ -35,7 +35,7 @@ pub enum Weights {
 ///
 /// ```
 /// use isvd_dist::dataset::format::{EdgeOptions, IdKind};
-/// let options = EdgeOptions { directed: Some(true), ids: IdKind::Names, ..EdgeOptions::default() };
+/// let options = EdgeOptions { ids: IdKind::Names, ..EdgeOptions::default() };
 /// assert_eq!(options.header, None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,18 +43,21 @@ pub struct EdgeOptions {
     /// Whether edges have a direction; by default those of a matrix that is not symmetric have, and
     /// all others have none.
     pub directed: Option<bool>,
-    /// Whether the first line of a text names the columns; by default it does if it has no number and the next one has.
+    /// Whether the first line of a text names the columns; by default it does if it has no number
+    /// and the next one has.
     pub header: Option<bool>,
-    /// What the ids are. Matrices have rows, whatever is said here.
+    /// The kind of ids. Matrices always have rows.
     pub ids: IdKind,
-    /// How many nodes there are when ids are [`IdKind::Rows`]; by default one more than the largest.
+    /// How many nodes there are when ids are [`IdKind::Rows`]; by default one more than the
+    /// largest.
     pub nodes: Option<usize>,
-    /// What becomes of columns after the second of a text, and of the values of a matrix.
+    /// How columns after the second of a text, and the values of a matrix, are used.
     pub weights: Weights,
     /// Whether weights may be negative. Walks along such edges mean nothing; a matrix of the user's
     /// own may have a use for them.
     pub signed: bool,
-    /// Threads that parse; by default as many as the machine runs at once. The result does not depend on it.
+    /// Threads that parse; by default as many as the machine runs at once. The result does not
+    /// depend on it.
     pub threads: Option<usize>,
 }
 

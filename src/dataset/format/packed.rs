@@ -6,7 +6,7 @@ use std::io::Read;
 pub(crate) use super::zipped::unsafe_name;
 pub(crate) use super::zipped::{Archive, MAGIC};
 
-/// What is packed in a file.
+/// The decompressed content of a file.
 pub(crate) fn gzip(file: impl Read + Send + 'static) -> Box<dyn Read + Send> {
     Box::new(flate2::read::MultiGzDecoder::new(file))
 }

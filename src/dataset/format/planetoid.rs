@@ -9,12 +9,14 @@ use super::{FormatError, sparse};
 use crate::dataset::budget::{Budget, BudgetedVec};
 use crate::dataset::{Dataset, EdgeList, Ids, NodeSplit, SparseFeatures, UNLABELLED};
 
-/// Nodes after those to learn from that are for choosing settings, as everybody who uses these files has it.
+/// Nodes after those to learn from that are for choosing settings, as everybody who uses these
+/// files has it.
 const VALID_NODES: usize = 500;
 const REMEDY: &str = "fetch the dataset again";
 
-/// Reads `ind.NAME.{y, tx, ty, allx, ally, graph, test.index}` of a folder. The rows of test nodes follow all others in the order of
-/// their ids; ids that `test.index` leaves out (Citeseer has some) are nodes without features, label and split.
+/// Reads `ind.NAME.{y, tx, ty, allx, ally, graph, test.index}` of a folder. The rows of test nodes
+/// follow all others in the order of their ids; ids that `test.index` leaves out (Citeseer has
+/// some) are nodes without features, label and split.
 pub fn read_planetoid(folder: &Path, name: &str) -> Result<Dataset, FormatError> {
     let files = Files { folder, name };
     let known = files.features("allx")?;
@@ -170,7 +172,7 @@ impl Files<'_> {
     }
 }
 
-/// Puts the rows of `tested` where `order` says, below those of `known`.
+/// Appends the rows of `tested` to `known`, in the positions that `order` states.
 fn stack(mut known: SparseFeatures, tested: SparseFeatures, order: &[u32], nodes: usize) -> SparseFeatures {
     let mut source = vec![None; nodes - known.rows];
     order.iter().enumerate().for_each(|(n, &row)| source[row as usize - known.rows] = Some(n));

@@ -14,7 +14,7 @@ pub enum Remark {
     },
     /// Ids are names.
     Names {
-        /// What separates them: a comma, a semicolon or a tab; `None` for blanks.
+        /// Their separator: a comma, a semicolon or a tab; `None` for blanks.
         separator: Option<char>,
         /// Whether the first line was read as an edge, for nothing tells names of columns from
         /// names of nodes.

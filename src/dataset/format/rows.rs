@@ -1,6 +1,7 @@
 //! Assigns rows to numeric ids, in ascending order of the ids.
 //!
-//! The distinct ids are collected in a bitmap if the largest id is small enough for that, else by sorting.
+//! The distinct ids are collected in a bitmap if the largest id is small enough for that, else by
+//! sorting.
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -56,14 +57,15 @@ impl Pairs {
     }
 
     /// Whether there is capacity for `more` pairs.
-    pub fn has_room(&self, more: usize) -> bool {
+    pub fn has_capacity(&self, more: usize) -> bool {
         match self {
             Self::Narrow(pairs) => pairs.capacity() - pairs.len() >= more,
             Self::Wide(pairs) => pairs.capacity() - pairs.len() >= more,
         }
     }
 
-    /// Reserves capacity for `count` more pairs; `reserved` is the memory of these pairs in the budget.
+    /// Reserves capacity for `count` more pairs; `reserved` is the memory of these pairs in the
+    /// budget.
     pub fn reserve_within(
         &mut self,
         count: usize,
@@ -71,13 +73,14 @@ impl Pairs {
         reserved: &mut Reservation,
     ) -> Result<(), OverBudget> {
         // Both the old and the new list exist while it grows.
-        let copy = if self.has_room(count) { 0 } else { self.bytes(0) };
+        let copy = if self.has_capacity(count) { 0 } else { self.bytes(0) };
         budget.resize(reserved, self.bytes(count) + copy)?;
         self.reserve(count);
         Ok(())
     }
 
-    /// Adds a pair for which capacity was reserved. The first pair beyond 32 bits widens all others.
+    /// Adds a pair for which capacity was reserved. The first pair beyond 32 bits widens all
+    /// others.
     #[inline]
     pub fn push_within(
         &mut self,
@@ -178,7 +181,8 @@ pub(crate) struct Piece {
     pub end: usize,
 }
 
-/// Assigns rows to the ids of all parts. Returns the pairs of rows in the order of `pieces`, and the ids.
+/// Assigns rows to the ids of all parts. Returns the pairs of rows in the order of `pieces`, and
+/// the ids.
 pub(crate) fn number_rows(
     parts: Vec<Pairs>,
     pieces: &[Piece],
@@ -320,7 +324,8 @@ impl IdBitmap {
         map_parts(parts, |part| {
             part.visit(|id| {
                 let (word, bit) = (&words[(id / 64) as usize], 1 << (id % 64));
-                // Most ids occur many times, and reading a shared word is much cheaper than writing it.
+                // Most ids occur many times, and reading a shared word is much cheaper than writing
+                // it.
                 if word.load(Ordering::Relaxed) & bit == 0 {
                     word.fetch_or(bit, Ordering::Relaxed);
                 }
@@ -359,22 +364,23 @@ impl IdBitmap {
     }
 }
 
-/// The distinct ids in order. Memory is a small multiple of the result, whatever the number of pairs.
+/// The distinct ids in order. Memory is a small multiple of the result, whatever the number of
+/// pairs.
 fn distinct(parts: &[Pairs], budget: &Budget) -> Result<(Vec<u64>, Reservation), OverBudget> {
     const SMALLEST: usize = 1 << 20;
     let total: usize = parts.iter().map(Pairs::len).sum();
     let mut kept: Vec<u64> = vec![];
     let mut fresh: Vec<u64> = vec![];
-    // What is kept, as much again to sort it, and what is fresh.
-    let room = |kept: usize| bytes_of::<u64>(2 * kept + SMALLEST.max(kept / 2).min(2 * total));
-    let mut reserved = budget.reserve(room(0))?;
+    // The kept ids, a copy to sort them, and the new ids.
+    let memory = |kept: usize| bytes_of::<u64>(2 * kept + SMALLEST.max(kept / 2).min(2 * total));
+    let mut reserved = budget.reserve(memory(0))?;
     let mut outcome = Ok(());
     let mut merge = |kept: &mut Vec<u64>, fresh: &mut Vec<u64>| {
         fresh.sort_unstable();
         fresh.dedup();
         fresh.retain(|id| kept.binary_search(id).is_err());
         if outcome.is_ok() {
-            outcome = budget.resize(&mut reserved, room(kept.len() + fresh.len()));
+            outcome = budget.resize(&mut reserved, memory(kept.len() + fresh.len()));
         }
         if outcome.is_err() {
             fresh.clear();
@@ -401,8 +407,8 @@ fn distinct(parts: &[Pairs], budget: &Budget) -> Result<(Vec<u64>, Reservation),
     Ok((kept, reserved))
 }
 
-/// Buckets of sorted ids by their leading bits. A look-up searches one bucket, so it is never slower than a binary search of
-/// all ids.
+/// Buckets of sorted ids by their leading bits. A look-up searches one bucket, so it is never
+/// slower than a binary search of all ids.
 struct BucketIndex {
     first: u64,
     shift: u32,

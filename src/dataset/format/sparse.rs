@@ -40,7 +40,8 @@ pub(crate) struct Entries {
     pub values: Vec<f32>,
 }
 
-/// The arrays of a matrix: `minor` and `starts` for compressed rows or columns, rows and columns for coordinates.
+/// The arrays of a matrix: `minor` and `starts` for compressed rows or columns, rows and columns
+/// for coordinates.
 pub(crate) struct Arrays<'a> {
     pub layout: Layout,
     pub shape: (i64, i64),

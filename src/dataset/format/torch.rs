@@ -14,7 +14,8 @@ use crate::dataset::budget::Budget;
 const MAGIC: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 const REMEDY: &str = "save it again with `torch.save`, or the arrays with `numpy.savez`";
 
-/// Reads what `torch.save` wrote: values, numpy arrays and dense tensors. Nothing in the file is run.
+/// Reads what `torch.save` wrote: values, numpy arrays and dense tensors. Nothing in the file is
+/// run.
 pub fn read_torch(path: &Path) -> Result<Pickle, FormatError> {
     let input = Input::open(path)?;
     if input.start().starts_with(packed::MAGIC) {
@@ -126,7 +127,8 @@ fn finish(mut machine: Machine, root: u32, storages: &HashMap<String, Payload>) 
     Ok(machine.finish(root))
 }
 
-/// The array of a tensor, and the offsets of its elements in the storage unless they are contiguous.
+/// The array of a tensor, and the offsets of its elements in the storage unless they are
+/// contiguous.
 fn place(tensor: &Tensor, storage: Payload) -> Option<(StoredArray, Option<Vec<usize>>)> {
     let Tensor { element, offset, shape, strides, .. } = tensor;
     let held = storage.len / element.size;

@@ -17,7 +17,8 @@ const COPIES: u64 = 4;
 
 /// The end record: its signature, its length without the comment, and the longest comment.
 const END: (&[u8], usize, usize) = (b"PK\x05\x06", 22, 65_535);
-/// The locator right before the end record of a zip64 archive, and the zip64 end record: signatures and lengths.
+/// The locator right before the end record of a zip64 archive, and the zip64 end record: signatures
+/// and lengths.
 const LOCATOR: (&[u8], usize) = (b"PK\x06\x07", 20);
 const LONG_END: (&[u8], usize) = (b"PK\x06\x06", 56);
 
@@ -84,8 +85,8 @@ fn number(record: &[u8], at: usize, count: usize) -> u64 {
     record[at..at + count].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-/// A reader of at most `allowance` bytes. The zip library searches for a directory in several places, and one that the end
-/// record does not describe could have any size.
+/// A reader of at most `allowance` bytes. The zip library searches for a directory in several
+/// places, and one that the end record does not describe could have any size.
 pub(super) struct Allowed {
     pub reader: Box<dyn ReadSeek>,
     pub allowance: Arc<AtomicU64>,

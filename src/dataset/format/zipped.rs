@@ -15,7 +15,8 @@ use crate::dataset::budget::{Budget, Reservation};
 
 pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
 const FETCH_AGAIN: &str = "the file is cut off or damaged: fetch or save it again";
-/// Bytes before the name of an entry where its data is, and where among them the length of the name stands.
+/// Bytes before the name of an entry where its data is, and where among them the length of the name
+/// stands.
 const LOCAL_HEADER: (usize, usize) = (30, 26);
 
 /// An archive without unsafe names.
@@ -86,7 +87,8 @@ impl Archive {
         self.original.check()
     }
 
-    /// Opens an entry; `None` if there is none of that name. Its checksum is compared at its end, so it must be read to there.
+    /// Opens an entry; `None` if there is none of that name. Its checksum is compared at its end,
+    /// so it must be read to there.
     pub fn entry(&mut self, name: &str) -> Result<Option<impl Read>, FormatError> {
         match self.zip.by_name(name) {
             Ok(entry) => Ok(Some(entry)),

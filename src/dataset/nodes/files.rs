@@ -8,12 +8,13 @@ use crate::dataset::format::{
 };
 use crate::dataset::{Dataset, LoadError, NodeSplit};
 
-/// What the nodes of a user's own graph carry.
+/// Features, labels and splits of the nodes of a user's graph.
 ///
-/// Row `i` of the features and of the labels is node `i` of the graph. So the ids in a file of edges are taken for numbers of
-/// rows, from 0, and a row without edges is a node without edges. Ids may also be said to be numbers
-/// ([`IdKind::Numbers`]) or names ([`IdKind::Names`]): then rows follow the order of the numbers, or that in which names first
-/// appear, and every node has an edge.
+/// Row `i` of the features and of the labels is node `i` of the graph. So the ids in a file of
+/// edges are taken for numbers of rows, from 0, and a row without edges is a node without edges.
+/// Ids may also be said to be numbers ([`IdKind::Numbers`]) or names ([`IdKind::Names`]): then rows
+/// follow the order of the numbers, or that in which names first appear, and every node has an
+/// edge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeFiles {
     /// The file with the features, as [`read_features`] takes it.
@@ -47,7 +48,8 @@ pub enum NodeSplitFrom {
         /// Nodes for the final figure.
         test: Option<PathBuf>,
     },
-    /// Random parts of the nodes that have a label. The first node drawn of each class is one to learn from.
+    /// Random parts of the nodes that have a label. The first node drawn of each class is one to
+    /// learn from.
     Fractions {
         /// The fraction to learn from; more, if it has fewer nodes than there are classes.
         train: f64,

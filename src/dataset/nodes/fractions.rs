@@ -28,8 +28,9 @@ const ROUNDING: f64 = 1e-9;
 /// Separates these draws from those of edges, which use node numbers in this place.
 const NODES: u32 = u32::MAX - 1;
 
-/// Draws parts of the nodes that have a label: those with the smallest random numbers to learn from, then those for choosing
-/// settings, then those for the final figure. The first of each class comes before all others and is always one to learn from.
+/// Draws parts of the nodes that have a label: those with the smallest random numbers to learn
+/// from, then those for choosing settings, then those for the final figure. The first of each class
+/// comes before all others and is always one to learn from.
 pub(super) fn draw(
     labels: &[u32],
     classes: usize,

@@ -1,12 +1,12 @@
 //! A user's own nodes, written and read again.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 
 use super::*;
+use crate::dataset::format::tests::{self, bytes_of, gzip};
 use crate::dataset::format::{EdgeOptions, IdKind};
 use crate::dataset::{Dataset, EdgeFile, Holdout, Ids, LoadError, NodeSplit, Source, UNLABELLED};
 
@@ -78,41 +78,21 @@ impl Own {
 }
 
 fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
-    let order = if fortran { "True" } else { "False" };
-    let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
-    let length = (header.len() as u16).to_le_bytes();
-    [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
-}
-
-fn floats(numbers: &[f32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-fn integers(numbers: &[i64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-fn gzip(text: &str) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
-    encoder.write_all(text.as_bytes()).unwrap();
-    encoder.finish().unwrap()
+    tests::npy(1, descr, fortran, shape, data)
 }
 
 /// What `scipy.sparse.save_npz` writes of a 5 × 2 matrix with one entry a row, none in the last.
 fn scipy() -> Vec<u8> {
     let arrays = [
         ("format", npy("|S3", false, "()", b"csr")),
-        ("shape", npy("<i8", false, "(2,)", &integers(&[5, 2]))),
-        ("indices", npy("<i8", false, "(4,)", &integers(&[0, 1, 0, 1]))),
-        ("indptr", npy("<i8", false, "(6,)", &integers(&[0, 1, 2, 3, 4, 4]))),
-        ("data", npy("<f4", false, "(4,)", &floats(&[1.0, 2.0, 3.0, 4.0]))),
+        ("shape", npy("<i8", false, "(2,)", &bytes_of::<i64>(&[5, 2]))),
+        ("indices", npy("<i8", false, "(4,)", &bytes_of::<i64>(&[0, 1, 0, 1]))),
+        ("indptr", npy("<i8", false, "(6,)", &bytes_of::<i64>(&[0, 1, 2, 3, 4, 4]))),
+        ("data", npy("<f4", false, "(4,)", &bytes_of::<f32>(&[1.0, 2.0, 3.0, 4.0]))),
     ];
-    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
-    for (name, bytes) in arrays {
-        writer.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default()).unwrap();
-        writer.write_all(&bytes).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
+    let entries = arrays.map(|(name, bytes)| (format!("{name}.npy"), bytes));
+    let entries: Vec<_> = entries.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())).collect();
+    tests::zip(&entries, zip::CompressionMethod::Deflated)
 }
 
 const VALUES: [f32; 10] = [1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 4.0, 0.0, 0.0];
@@ -124,11 +104,11 @@ fn dense_features_in_every_form() {
     let columns: Vec<f32> = (0..10).map(|n| VALUES[n % 5 * 2 + n / 5]).collect();
     let whole: Vec<i64> = VALUES.iter().map(|&value| value as i64).collect();
     let files = [
-        ("f.npy", npy("<f4", false, "(5, 2)", &floats(&VALUES))),
-        ("f.npy", npy("<f4", true, "(5, 2)", &floats(&columns))),
-        ("f.npy", npy("<i8", false, "(5, 2)", &integers(&whole))),
+        ("f.npy", npy("<f4", false, "(5, 2)", &bytes_of::<f32>(&VALUES))),
+        ("f.npy", npy("<f4", true, "(5, 2)", &bytes_of::<f32>(&columns))),
+        ("f.npy", npy("<i8", false, "(5, 2)", &bytes_of::<i64>(&whole))),
         ("f.csv", TEXT.into()),
-        ("f.csv.gz", gzip(TEXT)),
+        ("f.csv.gz", gzip(TEXT.as_bytes())),
         ("f.tsv", TEXT.replace(',', "\t").into()),
         ("f.txt", TEXT.replace(',', "   ").into()),
         ("f.txt", TEXT.replace(',', " ; ").into()),
@@ -163,11 +143,11 @@ fn labels_in_every_form() {
         ("l.txt", "10\n9\n-1\nNaN\n 10 \r\n".into(), [1, 0, none, none, 1], &["9", "10"]),
         ("l.txt", "10\n9\n?\nten\n-5".into(), [1, 2, none, 3, 0], &["-5", "10", "9", "ten"]),
         ("l.txt", "2.0\n0\n02\nnan\n7\n".into(), [1, 0, 1, none, 2], &["0", "2", "7"]),
-        ("l.txt.gz", gzip("x\ny\nx\ny\n?\n"), [0, 1, 0, 1, none], &["x", "y"]),
-        ("l.npy", npy("<i8", false, "(5,)", &integers(&[4, -1, 0, 4, -9])), [1, none, 0, 1, none], &["0", "4"]),
+        ("l.txt.gz", gzip("x\ny\nx\ny\n?\n".as_bytes()), [0, 1, 0, 1, none], &["x", "y"]),
+        ("l.npy", npy("<i8", false, "(5,)", &bytes_of::<i64>(&[4, -1, 0, 4, -9])), [1, none, 0, 1, none], &["0", "4"]),
         (
             "l.npy",
-            npy("<f4", false, "(5, 1)", &floats(&[4.0, f32::NAN, 0.0, 4.0, 1.0])),
+            npy("<f4", false, "(5, 1)", &bytes_of::<f32>(&[4.0, f32::NAN, 0.0, 4.0, 1.0])),
             [2, none, 0, 2, 1],
             &["0", "1", "4"],
         ),
@@ -184,8 +164,8 @@ fn labels_in_every_form() {
 fn splits_in_every_form() {
     let files = [
         ("t.txt", b"# a comment\n3\n\n1\n".to_vec()),
-        ("t.txt.gz", gzip("3\n1")),
-        ("t.npy", npy("<i8", false, "(2,)", &integers(&[3, 1]))),
+        ("t.txt.gz", gzip("3\n1".as_bytes())),
+        ("t.npy", npy("<i8", false, "(2,)", &bytes_of::<i64>(&[3, 1]))),
         ("t.npy", npy("|b1", false, "(5,)", &[0, 1, 0, 1, 0])),
     ];
     for (name, bytes) in files {
@@ -222,7 +202,7 @@ fn rows_follow_ids_that_are_asked_for() {
     let own = Own::new().features("f.csv", four).ids(IdKind::Numbers);
     own.write("edges.txt", "90 70\n70 80\n80 10\n");
     own.write("train.txt", "70\n10\n");
-    let own = own.test("t.npy", npy("<i8", false, "(1,)", &integers(&[90])));
+    let own = own.test("t.npy", npy("<i8", false, "(1,)", &bytes_of::<i64>(&[90])));
     let split = own.load().unwrap().node_split.unwrap();
     assert_eq!((split.train, split.test), (vec![1, 0], vec![3]));
     let own = Own::new().features("f.csv", TEXT).ids(IdKind::Numbers);
@@ -236,7 +216,7 @@ fn files_that_do_not_fit_each_other() {
     let own = Own::new().features("f.csv", "1,0\n0,2\n3,0\n");
     own.refused(&["edges.txt, line 3", "the id 3", "below 3", "remove the edge"]);
     let mut own = Own::new().features("f.csv", "1,0\n0,2\n3,0\n");
-    own.file.path = own.write("edges.npy", npy("<i8", false, "(2, 2)", &integers(&[0, 1, 2, 3])));
+    own.file.path = own.write("edges.npy", npy("<i8", false, "(2, 2)", &bytes_of::<i64>(&[0, 1, 2, 3])));
     own.refused(&["edges.npy", "the id 3 in pair 1", "below 3", "remove the edge"]);
     let mut own = Own::new().features("f.csv", TEXT);
     own.file.path = own.write("e.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n4 4 1\n2 1\n");
@@ -251,17 +231,24 @@ fn files_that_are_wrong() {
     let labelled = || Own::new().labels("l.txt", LABELS);
     labelled().test("t.txt", "1\n5\n").refused(&["t.txt, line 2", "the id `5`", "0 to 4"]);
     labelled().test("t.txt", "\n").refused(&["t.txt", "is empty"]);
-    let array = |numbers: &[i64]| npy("<i8", false, &format!("({},)", numbers.len()), &integers(numbers));
+    let array = |numbers: &[i64]| npy("<i8", false, &format!("({},)", numbers.len()), &bytes_of::<i64>(numbers));
     labelled().test("t.npy", array(&[1, -2])).refused(&["t.npy", "the id -2 in entry 1", "0 to 4"]);
     labelled().test("t.npy", npy("|b1", false, "(3,)", &[1, 0, 1])).refused(&["t.npy", "3 times", "5, one for each"]);
-    labelled().test("t.npy", npy("<i8", false, "(2, 2)", &integers(&[0; 4]))).refused(&["t.npy", "[2, 2]", "[n]"]);
+    labelled()
+        .test("t.npy", npy("<i8", false, "(2, 2)", &bytes_of::<i64>(&[0; 4])))
+        .refused(&["t.npy", "[2, 2]", "[n]"]);
     labelled().test("t.npz", scipy()).refused(&["t.npz", "a matrix", "a list of nodes"]);
     let features = |name: &str, bytes: Vec<u8>| Own::new().features(name, bytes);
-    features("f.npy", npy("<f4", false, "(5,)", &floats(&[0.0; 5]))).refused(&["f.npy", "[5]", "[nodes, features]"]);
+    features("f.npy", npy("<f4", false, "(5,)", &bytes_of::<f32>(&[0.0; 5]))).refused(&[
+        "f.npy",
+        "[5]",
+        "[nodes, features]",
+    ]);
     let mut values = VALUES;
     values[3] = f32::NAN;
-    features("f.npy", npy("<f4", false, "(5, 2)", &floats(&values))).refused(&["f.npy", "NaN in row 1, column 1"]);
-    features("f.npy", npy("<f4", true, "(5, 2)", &floats(&values))).refused(&["NaN in row 3, column 0"]);
+    features("f.npy", npy("<f4", false, "(5, 2)", &bytes_of::<f32>(&values)))
+        .refused(&["f.npy", "NaN in row 1, column 1"]);
+    features("f.npy", npy("<f4", true, "(5, 2)", &bytes_of::<f32>(&values))).refused(&["NaN in row 3, column 0"]);
     features("f.csv", TEXT.replace('4', "inf").into()).refused(&["f.csv, line 4", "`inf`", "finite"]);
     features("f.csv", TEXT.replace(",4", "").into()).refused(&["f.csv, line 4", "1 columns", "2 as in the first"]);
     features("f.txt", b"\n1 2\n".to_vec()).refused(&["f.txt, line 1", "an empty line"]);
@@ -269,5 +256,7 @@ fn files_that_are_wrong() {
     Own::new().labels("l.txt", "").refused(&["l.txt", "is empty", "one label a line"]);
     Own::new().labels("l.txt", b"a\n\xff\n").refused(&["l.txt, line 2", "not UTF-8"]);
     Own::new().labels("l.npz", scipy()).refused(&["l.npz", "a matrix", "one label a node"]);
-    Own::new().labels("l.npy", npy("<f4", false, "(2,)", &floats(&[1.0, 0.5]))).refused(&["l.npy", "0.5", "whole"]);
+    Own::new()
+        .labels("l.npy", npy("<f4", false, "(2,)", &bytes_of::<f32>(&[1.0, 0.5])))
+        .refused(&["l.npy", "0.5", "whole"]);
 }

@@ -1,4 +1,4 @@
-//! A dataset in a store: everything as it was read, the edges in their order.
+//! The arrays of a dataset in a store.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ impl Writer {
 }
 
 impl Store {
-    /// The dataset: all but the edges, which are read when they are asked for.
+    /// The dataset. Its edges are read on demand.
     pub fn dataset(self: &Arc<Self>) -> Result<Dataset, StoreError> {
         let facts = self.facts();
         let features = match self.has(FEATURES) {
@@ -161,7 +161,7 @@ impl Store {
         Ok(pairs.iter().map(|&[from, to]| (from, to)).collect())
     }
 
-    /// Takes memory for entries that are copied.
+    /// Reserves memory for a copy of `count` entries.
     fn take<T>(&self, count: usize) -> Result<(), StoreError> {
         let taken = Budget::current().reserve_for::<T>(count);
         taken.map(Reservation::keep).map_err(|over| StoreError::Memory { folder: self.folder().to_owned(), over })
@@ -172,7 +172,7 @@ impl Store {
         Ok(array.to_vec())
     }
 
-    /// Refuses numbers that no node has.
+    /// Fails if a node is out of range.
     fn within(&self, file: &str, nodes: &[u32]) -> Result<(), StoreError> {
         match nodes.iter().max() {
             Some(&most) if most as usize >= self.nodes() => {
@@ -234,7 +234,8 @@ impl Store {
             IdKind::Numbers => Ids::numbers(self.copy(&self.array(ID_NUMBERS)?)?),
             IdKind::Names => {
                 let (text, ends) = (self.array::<u8>(ID_TEXT)?, self.array::<u64>(ID_ENDS)?);
-                // The text, and for each name its end, its place in a table, and where it is for a moment.
+                // The text, and for each name its end, its slot in a hash table, and a slice while
+                // names are collected.
                 self.take::<u8>(text.len())?;
                 self.take::<[u64; 5]>(ends.len())?;
                 let starts = std::iter::once(0).chain(ends.iter().copied());

@@ -21,7 +21,7 @@ pub enum StoreError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Another program wrote it.
@@ -39,7 +39,7 @@ pub enum StoreError {
         path: PathBuf,
         /// Its bytes.
         found: u64,
-        /// What it should have.
+        /// Its expected size.
         expected: u64,
     },
     /// Bytes are not what they were.
@@ -57,7 +57,7 @@ pub enum StoreError {
         path: PathBuf,
         /// Which part of it, if it has parts: a comma and its name.
         part: String,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// It takes more memory than may be used.
@@ -91,10 +91,10 @@ pub enum WriteError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What was to be written cannot be read.
+    /// The dataset to be written cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,4 +1,4 @@
-//! What a store holds, as `store.json` says it.
+//! The manifest of a store, `store.json`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +14,13 @@ use crate::dataset::catalog::sha256;
 pub(super) struct Manifest {
     pub version: u32,
     pub dataset: Facts,
-    /// What `graph` says of the matrix.
+    /// The description of the matrix.
     pub matrix: serde_json::Value,
     /// The pieces of every file, one after the other.
     pub files: BTreeMap<String, Vec<PieceEntry>>,
 }
 
-/// What is known of a dataset beside its arrays.
+/// The properties of a dataset that are not arrays.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub name: String,
@@ -35,7 +35,7 @@ pub(super) struct Facts {
     pub ids: IdKind,
 }
 
-/// What kind of ids nodes have.
+/// The kind of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum IdKind {
@@ -68,7 +68,8 @@ impl PieceEntry {
 }
 
 impl Manifest {
-    /// Reads the manifest of a folder, if it is one of this format and what it was when it was written.
+    /// Reads the manifest of a folder, if it is one of this format and what it was when it was
+    /// written.
     pub fn read(folder: &Path) -> Result<Self, StoreError> {
         #[derive(Deserialize)]
         struct Version {

@@ -1,4 +1,4 @@
-//! The matrix of a store: written tile by tile, and used where it lies.
+//! The matrix of a store: written tile by tile, and mapped when it is used.
 
 use std::io;
 use std::sync::Arc;
@@ -17,12 +17,13 @@ const DEGREES: &str = "degrees.f32";
 const ARRIVING: &str = "arriving-degrees.f32";
 const ROWS: &str = "rows.u32";
 
-/// How the edges of a store became its matrix. Who asks for a matrix that came about in another way gets it from the edges.
+/// How the matrix of a store was made of its edges. A matrix with other settings is built from the
+/// edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatrixSettings {
-    /// What became of duplicates and self-loops.
+    /// How duplicates and self-loops were treated.
     pub import: Import,
-    /// What becomes of them where a config does not say, and links are looked for.
+    /// The default treatment for link prediction with this dataset.
     pub usual_import: Import,
     /// Whether edges count in the direction in which they are listed alone.
     pub directed: bool,
@@ -34,15 +35,15 @@ pub struct MatrixSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Numbering {
-    /// Their numbers; whether other rows would be better was not asked.
+    /// Node numbers; no other order was considered.
     Given,
-    /// Their numbers; other rows are no better.
+    /// Node numbers; the order by degree was considered and is no better.
     Best,
-    /// Those of [`Order::by_degree`].
+    /// The order by degree ([`Order::by_degree`]).
     ByDegree,
 }
 
-/// What `store.json` says of the matrix.
+/// The description of the matrix in `store.json`.
 #[derive(Serialize, Deserialize)]
 struct Description {
     #[serde(flatten)]
@@ -56,7 +57,8 @@ struct Description {
 }
 
 impl Writer {
-    /// Writes a graph as the matrix of the store, whose dataset is written already, and puts the store in its place.
+    /// Writes a graph as the matrix of the store, whose dataset is written already, and puts the
+    /// store in its place.
     pub fn finish_with(
         mut self,
         graph: &Graph,
@@ -88,8 +90,8 @@ impl Writer {
 }
 
 impl Edges {
-    /// The graph of these edges, if they are in a store that has its matrix made in this way. Its tiles are read when
-    /// they are used, or made [`ready`](Graph::ready).
+    /// The stored graph of these edges, if they are in a store whose matrix was made with the same
+    /// settings. Its tiles are read when they are used, or by [`ready`](Graph::ready).
     pub fn stored_graph(&self, import: Import) -> Result<Option<Graph>, StoreError> {
         let Some(edges) = self.in_store() else { return Ok(None) };
         let store = &edges.store;
@@ -120,7 +122,8 @@ impl Edges {
         Ok(Some(Graph { adjacency: Arc::new(adjacency), degrees, report: report.with_edges(import), arriving }))
     }
 
-    /// The order by degree as the store of these edges knows it: `None` where it does not know whether that pays.
+    /// The order of the nodes in the store; `None` if the edges are not stored, or no order was
+    /// considered.
     pub fn stored_order(&self) -> Result<Option<Option<Order>>, StoreError> {
         let Some(edges) = self.in_store() else { return Ok(None) };
         let settings = MatrixSettings::of(&edges.store)?;
@@ -153,7 +156,7 @@ fn stored_order(store: &Store, settings: MatrixSettings) -> Result<Option<Order>
     }
 }
 
-/// Writes every tile as a piece of a file; says how much each holds.
+/// Writes every tile as a piece of a file; returns their sizes.
 fn write_tiles(matrix: &Sparse, file: &mut PieceWriter) -> io::Result<Vec<TileSize>> {
     let write = |tile: &Tile| {
         let Parts { starts, rows, counts, columns, values } = tile.parts();
@@ -184,7 +187,7 @@ impl TileSource for TilesOfFile {
     }
 }
 
-/// The tile that a piece is, in place; its indices are checked, as those of every tile.
+/// A piece as a tile, without copying. The tile checks its indices.
 fn tile_in_place(piece: &Piece, rows: usize, cols: usize, size: TileSize) -> Result<Tile, StoreError> {
     let TileSize { runs, nonzeros, weighted } = size;
     let strips = cols.div_ceil(STRIP_COLUMNS).max(1);

@@ -1,12 +1,13 @@
-//! A folder of our own, to start from in no time whatever its size.
+//! Datasets in a folder of memory-mapped arrays, which open fast at any size.
 //!
-//! A store holds a whole [`Dataset`](super::Dataset) and the matrix that was made of it, as little-endian arrays that are
-//! mapped into memory and used there. `store.json` says what there is; every other file is a sequence of pieces, each with
-//! its length and checksum on record, and together they are the whole file. Opening a store reads `store.json` and compares
-//! lengths, no more; a piece is compared with its checksum when it is asked for. So who needs a part of a store reads that
-//! part, and damage is found before it is used.
+//! A store holds a [`Dataset`](super::Dataset) and its matrix, as little-endian arrays that are
+//! mapped into memory and used there. `store.json` says what there is; every other file is a
+//! sequence of pieces, each with its length and checksum on record, and together they make up the
+//! file. Opening a store reads `store.json` and compares lengths, no more; a piece is compared with
+//! its checksum when it is asked for. So who needs a part of a store reads that part, and damage is
+//! found before it is used.
 //!
-//! What the tiles of the matrix mean is the business of [`graph`](crate::graph), which asks for each when it is first used.
+//! [`graph`](crate::graph) defines the content of tiles, and reads each when it is first used.
 
 mod content;
 mod error;
@@ -28,10 +29,10 @@ pub const MANIFEST_SUM: &str = "store.sum";
 pub const VERSION: u32 = 2;
 /// Arrays within a piece, and pieces within a file, start at multiples of this: at cache lines.
 const ALIGNMENT: usize = 64;
-/// What files of tiles end in; their pieces are tiles.
+/// The ending of files whose pieces are tiles.
 pub const TILES: &str = ".tiles";
 
-/// Where something can start that comes after `bytes`.
+/// The next aligned offset from `bytes` on.
 fn boundary(bytes: usize) -> usize {
     bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! A store that is opened, and its pieces as they are asked for.
+//! Opening a store and reading its pieces.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use super::manifest::{Facts, Manifest, PieceEntry};
 use super::{MANIFEST, StoreError, TILES, boundary};
 use crate::kernel::{Array, Mapped};
 
-/// A folder of our own.
+/// An open store.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -22,7 +22,7 @@ pub struct Store {
     files: BTreeMap<String, StoredFile>,
 }
 
-/// A file of the length that it should have.
+/// A file of the stated length.
 #[derive(Debug)]
 struct StoredFile {
     path: PathBuf,
@@ -32,7 +32,7 @@ struct StoredFile {
     map: OnceLock<Arc<Mapped>>,
 }
 
-/// A part of a file that is what it was when it was written.
+/// A part of a file, whose checksum was compared.
 #[derive(Debug)]
 pub struct Piece {
     map: Arc<Mapped>,
@@ -42,12 +42,12 @@ pub struct Piece {
 }
 
 impl Store {
-    /// Whether a folder holds a store, whole or not.
+    /// Whether a folder holds a store, complete or not.
     pub fn is_at(folder: &Path) -> bool {
         folder.join(MANIFEST).is_file()
     }
 
-    /// Opens a store: reads what it says of itself and compares the lengths of its files.
+    /// Opens a store: reads its manifest and compares the lengths of its files.
     pub fn open(folder: &Path) -> Result<Arc<Self>, StoreError> {
         if cfg!(target_endian = "big") {
             return Err(StoreError::BigEndian);
@@ -69,7 +69,7 @@ impl Store {
         &self.folder
     }
 
-    /// What is said of the matrix.
+    /// The description of the matrix.
     pub(super) fn matrix(&self) -> &serde_json::Value {
         &self.matrix
     }
@@ -110,7 +110,7 @@ impl Store {
         piece.array(0, piece.bytes.len() / size_of::<T>())
     }
 
-    /// A file that is a single array of so many entries.
+    /// A file that is a single array of `count` entries.
     pub fn array_of<T: Pod>(&self, file: &str, count: usize) -> Result<Array<T>, StoreError> {
         let array = self.array(file)?;
         match array.len() == count {
@@ -125,12 +125,12 @@ impl Store {
         pieces.try_for_each(|(file, number)| file.piece(number).map(drop))
     }
 
-    /// Where an array starts that comes after one of so many entries.
+    /// The offset of the array after one of `count` entries at `start`.
     pub fn after<T>(start: usize, count: usize) -> usize {
         boundary(count.saturating_mul(size_of::<T>()).saturating_add(start))
     }
 
-    /// The store says of itself what cannot be.
+    /// The manifest is inconsistent.
     pub fn wrong(&self, what: String) -> StoreError {
         StoreError::Content { path: self.folder.join(MANIFEST), part: String::new(), what }
     }
@@ -174,16 +174,16 @@ impl StoredFile {
 }
 
 impl Piece {
-    /// An array of so many entries that starts so many bytes into the piece.
+    /// An array of `count` entries at byte `start` of the piece.
     pub fn array<T: Pod>(&self, start: usize, count: usize) -> Result<Array<T>, StoreError> {
         let end = count.saturating_mul(size_of::<T>()).saturating_add(start);
-        let room = self.bytes.clone();
-        let bytes = room.start.saturating_add(start)..room.start.saturating_add(end);
-        let array = if bytes.end <= room.end { Array::mapped(&self.map, bytes) } else { None };
-        array.ok_or_else(|| self.wrong(format!("it has no room for {count} entries at byte {start}")))
+        let piece = self.bytes.clone();
+        let bytes = piece.start.saturating_add(start)..piece.start.saturating_add(end);
+        let array = if bytes.end <= piece.end { Array::mapped(&self.map, bytes) } else { None };
+        array.ok_or_else(|| self.wrong(format!("it ends before {count} entries at byte {start}")))
     }
 
-    /// The piece holds what cannot be.
+    /// The content of the piece is inconsistent.
     pub fn wrong(&self, what: String) -> StoreError {
         StoreError::Content { path: self.path.clone(), part: self.part.clone(), what }
     }

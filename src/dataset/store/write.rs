@@ -1,4 +1,4 @@
-//! A store on its way to the disk: whole or not at all.
+//! Writing a store: completely or not at all.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,7 +13,8 @@ use super::manifest::{Facts, Manifest, PieceEntry};
 use super::{MANIFEST, MANIFEST_SUM, Store, StoreError, VERSION, WriteError, boundary, sum_line};
 use crate::dataset::catalog::sha256;
 
-/// Writes the files of a store into a folder beside its target, which takes its name when all of it is on the disk.
+/// Writes the files of a store into a temporary folder next to its path, and renames it when all of
+/// it is on disk.
 #[derive(Debug)]
 pub struct Writer {
     target: PathBuf,
@@ -22,7 +23,7 @@ pub struct Writer {
     files: BTreeMap<String, Vec<PieceEntry>>,
 }
 
-/// A file on its way, piece after piece.
+/// A file that is written piece after piece.
 pub struct PieceWriter {
     file: BufWriter<File>,
     checksum: Xxh3Default,
@@ -76,7 +77,7 @@ impl Writer {
         self.file(name, |file| file.array(entries))
     }
 
-    /// Writes what the store says of itself, reads all of it again, and lets it take its place.
+    /// Writes the manifest, verifies all checksums, and moves the store to its path.
     pub(super) fn finish(self, matrix: serde_json::Value) -> Result<(), WriteError> {
         let Self { target, folder, facts, files } = self;
         let manifest = Manifest { version: VERSION, dataset: facts, matrix, files };
@@ -92,7 +93,7 @@ impl Writer {
     }
 }
 
-/// Gives a finished folder its name. A store of that name is out of the way for a moment, and then gone.
+/// Moves a finished folder to its path. An earlier store is renamed first, and removed afterwards.
 fn place(folder: TempDir, target: &Path) -> io::Result<()> {
     let Some((parent, name)) = target.parent().zip(target.file_name()) else {
         return Err(io::ErrorKind::NotFound.into());
@@ -110,7 +111,7 @@ fn place(folder: TempDir, target: &Path) -> io::Result<()> {
         }
         return Err(error);
     }
-    // It has another name by now.
+    // It was renamed, so it must not be removed.
     let _ = folder.keep();
     synchronize(parent)
 }
@@ -123,7 +124,7 @@ fn is_free(path: &Path) -> bool {
     }
 }
 
-/// A hidden folder whose name says what it would have become. It is removed when dropped.
+/// A hidden temporary folder next to the store, removed on drop.
 fn beside(parent: &Path, name: &std::ffi::OsStr, state: &str) -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
@@ -137,7 +138,7 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Brings names to the disk. Not every system can open a folder.
+/// Synchronises the entries of a folder with the disk. Only Unix can open a folder.
 fn synchronize(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

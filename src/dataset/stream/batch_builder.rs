@@ -1,4 +1,4 @@
-//! A batch on its way, and the memory that it takes.
+//! A batch that is being read, and its memory.
 
 use std::path::Path;
 
@@ -6,10 +6,11 @@ use super::error::{Refusal, StreamError};
 use super::line::Update;
 use crate::dataset::budget::{Budget, BudgetedVec, OverBudget, Reservation};
 
-/// Bytes of the messages of a refused line, about.
+/// Approximate size of the message of a refused line.
 const MESSAGE: usize = 256;
 
-/// Updates and refused lines, which take their memory from the budget of the thread as they come.
+/// Updates and refused lines, whose memory is reserved in the budget of the thread as they are
+/// added.
 #[derive(Debug, Default)]
 pub(super) struct BatchBuilder {
     pub updates: BudgetedVec<Update>,
@@ -28,7 +29,7 @@ pub(crate) struct Memory {
 }
 
 impl BatchBuilder {
-    /// Adds what was read of a line of a file: an update, none, or a refused line.
+    /// Adds the update of a line, if it has one, and counts a line that was added to `refused`.
     pub fn add(&mut self, update: Option<Update>, path: &Path) -> Result<(), StreamError> {
         self.try_add(update, &Budget::current()).map_err(|over| over.reading(path).into())
     }
@@ -58,7 +59,7 @@ mod tests {
     use crate::dataset::format::FormatError;
     use crate::dataset::stream::line::parse;
 
-    /// Catches a list that grows beyond the limit, and a limit that is used up by batches that are gone.
+    /// Catches a list that grows beyond the limit, and a limit that is used up by dropped batches.
     #[test]
     fn a_batch_takes_what_it_holds_and_gives_it_back() {
         let update = parse(b"1 + ann bob", (Path::new("updates.txt"), 1), false).unwrap();

@@ -1,4 +1,4 @@
-//! Lines as batches.
+//! Batches of updates.
 
 use std::path::{Path, PathBuf};
 
@@ -12,23 +12,23 @@ use super::time::{Span, Time};
 use super::{Notice, Origin, Position};
 use crate::dataset::format::{FormatError, excerpt};
 
-/// What ends a batch.
+/// The rule that ends a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// So many updates.
+    /// After this number of updates.
     Count(usize),
-    /// The first update after a window of time.
+    /// Before the first update of another time window.
     Time(Span),
 }
 
 /// Updates that are applied together.
 #[derive(Debug)]
 pub struct Batch {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
     /// The stream, or the file of a folder.
     pub path: PathBuf,
-    /// What it holds.
+    /// Its updates.
     pub updates: Vec<Update>,
     /// Lines that were left out.
     pub refused: Vec<Refusal>,
@@ -39,14 +39,14 @@ pub struct Batch {
     pub(crate) memory: Memory,
 }
 
-/// What comes next.
+/// The next part of a stream.
 #[derive(Debug)]
 pub enum Next {
     /// A batch.
     Batch(Batch),
-    /// Nothing for now.
+    /// No complete batch has arrived yet.
     Nothing,
-    /// The stream is over; these lines at its end were left out.
+    /// The end of the stream, with the refused lines after the last batch.
     End(Vec<Refusal>),
 }
 
@@ -62,29 +62,29 @@ enum Source {
     Folder(Folder),
 }
 
-/// What is asked of lines one after the other.
+/// Checks the lines of a stream in order.
 pub(super) struct LineChecker {
     pub is_tolerant: bool,
     pub time: Option<Time>,
 }
 
-/// A batch on its way.
+/// Collects the lines of a text into batches.
 struct LineBatcher {
     lines: Lines,
     rule: Rule,
-    /// Where to go on from, until that is reached.
+    /// The position to resume from, until it is reached.
     resume: Option<Place>,
     may_be_new: bool,
     builder: BatchBuilder,
     first: u64,
     end: Place,
-    /// An update of the next batch, and the place after it.
+    /// The first update of the next batch, and the position after it.
     ahead: Option<(Update, Place)>,
     has_any: bool,
 }
 
 impl LineChecker {
-    /// Reads a line; `None` if there is nothing in it, or it is left out.
+    /// Reads a line; `None` if it has no update or is left out.
     pub fn read(
         &mut self,
         line: &[u8],
@@ -125,14 +125,14 @@ impl LineChecker {
         Ok(update)
     }
 
-    /// The latest time, as positions keep it.
+    /// The latest time, as text.
     pub fn kept_time(&self) -> Option<String> {
         self.time.map(|time| time.to_string())
     }
 }
 
 impl Batches {
-    /// Opens a stream, to go on after what was `done`: all positions so far, in their order.
+    /// Opens a stream and resumes after `done`, the positions of all applied batches in order.
     pub fn open(
         origin: &Origin,
         rule: Rule,
@@ -186,12 +186,12 @@ impl Batches {
         Ok(Self { source: Source::Lines(Box::new(batcher)), checker, notices: Vec::new() })
     }
 
-    /// What there is to tell since the last time.
+    /// The notices since the last call.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 
-    /// The next batch, if it is there.
+    /// The next batch, if it is complete.
     pub fn next_batch(&mut self) -> Result<Next, StreamError> {
         match &mut self.source {
             Source::Lines(batcher) => batcher.next(&mut self.checker, &mut self.notices),
@@ -199,7 +199,7 @@ impl Batches {
         }
     }
 
-    /// The batch that is on its way, as far as it has come.
+    /// The incomplete batch, if it has updates.
     pub fn flush(&mut self) -> Option<Batch> {
         match &mut self.source {
             Source::Lines(batcher) if !batcher.builder.updates.is_empty() => Some(batcher.emit(&self.checker)),
@@ -255,7 +255,7 @@ impl LineBatcher {
                 && last.time.window(span) != update.time.window(span)
             {
                 self.ahead = Some((update, place));
-                // The batch ends before this line.
+                // The batch ends before this line, and so does its latest time.
                 let later = std::mem::replace(&mut checker.time, before);
                 let batch = self.emit(checker);
                 checker.time = later;
@@ -285,17 +285,17 @@ impl LineBatcher {
     }
 }
 
-/// The error of a line that only who knows the graph can refuse.
+/// Refusals that depend on the graph.
 impl Refusal {
-    /// An update whose ids cannot be those of nodes.
+    /// An update with an invalid id.
     pub fn of_id(path: &Path, line: u64, id: &str, expected: &'static str) -> Self {
         let found = format!("the id {}", excerpt(id.as_bytes()));
         let remedy = "repair the line, or read the ids of the graph as names (ids = \"names\")";
         Self { problem: Problem::Id, error: FormatError::line(path, line, found, expected, remedy) }
     }
 
-    /// An update whose weight is a time by its size, as are all weights of its batch; `None` if it
-    /// has no such weight.
+    /// An update whose weight looks like a time, in a batch where all weights do; `None` if its
+    /// weight does not.
     pub fn of_time(path: &Path, update: &Update) -> Option<Self> {
         let weight = excerpt(update.like_a_time.as_ref()?.as_bytes());
         let found = format!("the weight {weight} of the edge {} {}, a time by its size", update.from, update.to);

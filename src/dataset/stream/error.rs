@@ -1,4 +1,4 @@
-//! What can be wrong with a stream.
+//! Errors of streams.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use super::line::Problem;
 use crate::dataset::format::FormatError;
 use crate::dataset::remedy::START_OVER;
 
-/// Why a stream cannot be read on.
+/// Why a stream cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -38,7 +38,7 @@ pub enum StreamError {
         /// The file.
         path: PathBuf,
     },
-    /// What is packed cannot grow.
+    /// A compressed file cannot grow.
     #[error("{} is compressed and cannot be watched: read it once, or let a plain file grow", path.display())]
     PackedAndWatched {
         /// The file.
@@ -47,7 +47,7 @@ pub enum StreamError {
     /// Standard input is open until it ends.
     #[error("standard input is followed until it ends and cannot be watched")]
     InputWatched,
-    /// What was read before is not there any more.
+    /// The text that was applied before is missing.
     #[error(
         "{}: the first {bytes} bytes are not those that were applied before: give the stream that the run began with, or {START_OVER}",
         path.display()
@@ -58,7 +58,7 @@ pub enum StreamError {
         /// How many bytes were applied.
         bytes: u64,
     },
-    /// A line was taken as whole and was not.
+    /// A line that was taken as complete has grown.
     #[error(
         "{}, line {line}: the line goes on, and was taken without its end before: repair the graph by an update of its own, or {START_OVER}",
         path.display()
@@ -83,7 +83,7 @@ pub enum StreamError {
     OtherKind {
         /// The stream.
         path: PathBuf,
-        /// What it began with.
+        /// The kind that it began with.
         was: &'static str,
     },
 }
@@ -91,7 +91,7 @@ pub enum StreamError {
 /// A line that is left out, or ends the run.
 #[derive(Debug)]
 pub struct Refusal {
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
     /// Where, and the way out.
     pub error: FormatError,

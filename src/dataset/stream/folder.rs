@@ -14,14 +14,14 @@ use super::{Notice, Position};
 use crate::dataset::budget::{BudgetedVec, Reservation};
 use crate::dataset::format::{FormatError, check_encoding, lines};
 
-/// Bytes of the largest file that is one batch.
+/// Bytes of the largest file.
 const LARGEST: usize = 4 << 30;
 
-/// Files that are there, and those that are done.
+/// The files of a folder, and those that were applied.
 pub(super) struct Folder {
     path: PathBuf,
     is_watched: bool,
-    /// Names that are waiting, in their order.
+    /// Names of files that were not read yet, in order.
     queue: BTreeSet<String>,
     done: BTreeMap<String, Content>,
     by_content: HashMap<Content, String>,
@@ -38,7 +38,7 @@ impl Folder {
         Self { path: path.to_owned(), is_watched, queue, done, by_content, waiting_for: None, is_begun: false }
     }
 
-    /// Takes note of a batch that was applied; if it is still there it must be what it was.
+    /// Notes a file that was applied; if it still exists it must have the same content.
     pub fn has_done(&mut self, name: &str, bytes: u64, checksum: u64) -> Result<(), StreamError> {
         let path = self.path.join(name);
         if path.is_file() && self.content(&path)?.is_some_and(|(text, _)| content_of(&text) != (bytes, checksum)) {
@@ -73,7 +73,7 @@ impl Folder {
             };
             let path = self.path.join(&name);
             let Some((mut text, _reserved)) = self.content(&path)? else {
-                // Somebody took it away before it was read.
+                // The file was removed before it was read.
                 self.queue.remove(&name);
                 continue;
             };
@@ -116,7 +116,8 @@ impl Folder {
         }
     }
 
-    /// Looks for files that are new and whole: names of those on their way begin with a dot or end so.
+    /// Finds new complete files. Names of incomplete ones start with a dot, or end in `.tmp` or
+    /// `.part`.
     fn look(&mut self) -> Result<(), StreamError> {
         let failed = |source| FormatError::Io { path: self.path.clone(), source };
         for entry in fs::read_dir(&self.path).map_err(failed)? {
@@ -130,7 +131,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The text of a file, unpacked if need be; `None` if it is gone.
+    /// The decompressed text of a file; `None` if it was removed.
     fn content(&self, path: &Path) -> Result<Option<(Vec<u8>, Reservation)>, StreamError> {
         let mut text = match Text::open(path, false) {
             Ok(text) => text,

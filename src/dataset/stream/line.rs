@@ -6,15 +6,15 @@ use crate::dataset::format::{FormatError, data, excerpt, looks_like_a_time, next
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What an update does to an edge.
+/// The effect of an update on an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It is there from now on; its weight is the given one, or one.
+    /// Adds the edge with the given weight, or with weight one.
     Add,
-    /// It is there no more.
+    /// Removes the edge.
     Remove,
-    /// It has another weight from now on.
+    /// Changes the weight of the edge.
     Weigh,
 }
 
@@ -23,7 +23,7 @@ pub enum Action {
 pub struct Update {
     /// When it happened.
     pub time: Time,
-    /// What happened.
+    /// The action.
     pub action: Action,
     /// The user's id of the node that the edge starts from.
     pub from: String,
@@ -33,7 +33,7 @@ pub struct Update {
     pub weight: Option<f32>,
     /// The line of its file, from 1.
     pub line: u64,
-    /// The weight as it was written, if it is a whole number as large as a time.
+    /// The weight as it was written, if it is as large as a time.
     pub(super) like_a_time: Option<Box<str>>,
 }
 
@@ -44,19 +44,19 @@ impl Update {
         self.like_a_time.is_some()
     }
 
-    /// Bytes of its texts, about.
+    /// Approximate memory of its texts.
     pub(crate) fn text_bytes(&self) -> u64 {
         let time = self.like_a_time.as_ref().map_or(0, |text| text_bytes(text));
         text_bytes(&self.from) + text_bytes(&self.to) + time
     }
 }
 
-/// What an allocator takes for a text.
+/// The memory that an allocator uses for a text.
 pub(crate) fn text_bytes(text: &str) -> u64 {
     (text.len() as u64 + 8).next_multiple_of(16).max(32)
 }
 
-/// What is wrong with a line.
+/// The kind of fault of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Problem {
@@ -75,7 +75,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What a count of such lines is called.
+    /// The label of a count of such lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fields => "lines with missing or extra fields",
@@ -88,10 +88,11 @@ impl Problem {
     }
 }
 
-/// What lines look like.
+/// The fields of a line.
 const FORM: &str = "time, operation, source, target, and a weight if there is one";
 
-/// Reads line `number` of a file; `None` for blank lines, comments and, if it may be one, a line that names the columns.
+/// Reads line `number` of a file; `None` for blank lines, comments and, if it may be one, a line
+/// that names the columns.
 pub(super) fn parse(line: &[u8], (path, number): (&Path, u64), may_be_header: bool) -> Result<Option<Update>, Refusal> {
     let Some(line) = data(line) else { return Ok(None) };
     let refused = |problem, found: String, expected: &str, remedy: &'static str| Refusal {
@@ -168,8 +169,9 @@ fn is_day(text: &str) -> bool {
     text.len() == 10 && text.parse::<Time>().is_ok_and(Time::is_date)
 }
 
-/// The fields of a trimmed line that is not empty. What is there three times, a tab, a comma or a semicolon, separates them, and
-/// blanks may then be in names; else blanks do, with at most one comma or semicolon among them.
+/// The fields of a trimmed line that is not empty. A tab, comma or semicolon that occurs at least
+/// three times is the separator, and names may then contain blanks; else blanks are, with at most
+/// one comma or semicolon among them.
 fn split(line: &str) -> Vec<&str> {
     let only = ['\t', ',', ';'].into_iter().find(|&separator| line.matches(separator).count() >= 3);
     if let Some(separator) = only {

@@ -1,4 +1,4 @@
-//! A text line after line, with the place of every line.
+//! The lines of a stream, with their positions.
 
 use std::path::{Path, PathBuf};
 
@@ -12,28 +12,29 @@ use crate::dataset::format::{FormatError, check_encoding};
 /// Bytes of the longest line.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// A place between two lines of a text, and what comes before it.
+/// A position between two lines of a text, and checksums of the text before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Place {
     /// Lines before it.
     pub lines: u64,
     /// Bytes before it.
     pub bytes: u64,
-    /// CRC-32 of those.
+    /// CRC-32 of the bytes before it.
     pub checksum: u32,
-    /// CRC-32 of the first line: a stream that begins with it is the same one, sent again.
+    /// CRC-32 of the first line: a stream that starts with the same line is the same stream, sent
+    /// again.
     pub first: Option<u32>,
-    /// Whether the line before it had no line feed.
+    /// Whether the line before it has no line feed.
     pub is_unfinished: bool,
     /// The latest time before it.
     pub time: Option<String>,
 }
 
-/// What comes next.
+/// The result of reading a line.
 pub(super) enum Read {
     /// A line, without its end.
     Line(Vec<u8>),
-    /// Nothing for now.
+    /// No complete line has arrived yet.
     Nothing,
     /// No more lines.
     End,
@@ -44,7 +45,7 @@ pub(super) struct Lines {
     path: PathBuf,
     text: Text,
     buffer: Vec<u8>,
-    /// What is taken of the buffer.
+    /// Bytes at the start of the buffer that were returned.
     taken: usize,
     is_checked: bool,
     is_at_end: bool,
@@ -63,12 +64,12 @@ impl Lines {
         &self.path
     }
 
-    /// Where the next line begins. The time is not known here.
+    /// The position of the next line, without the latest time.
     pub fn place(&self) -> Place {
         Place { checksum: self.sum.clone().finalize(), ..self.at.clone() }
     }
 
-    /// The next line. Of a text that will not go on the last line need not have an end.
+    /// The next line. The last line of a text that cannot grow may lack a line feed.
     pub fn next(&mut self) -> Result<Read, StreamError> {
         loop {
             let rest = &self.buffer[self.taken..];
@@ -103,7 +104,7 @@ impl Lines {
         self.buffer.drain(..self.taken);
         self.taken = 0;
         let got = self.text.read(&mut self.buffer)?;
-        // A mark of the encoding is as long as this, or there is none.
+        // A byte order mark has at most three bytes.
         if !self.is_checked && (self.buffer.len() > 3 || got == ReadOutcome::End) {
             self.is_checked = true;
             check_encoding(&self.path, &mut self.buffer)?;
@@ -111,7 +112,7 @@ impl Lines {
         Ok(if got == ReadOutcome::End && self.text.is_open() { ReadOutcome::Nothing } else { got })
     }
 
-    /// Counts bytes of the buffer as read.
+    /// Marks a line of `bytes` bytes as returned.
     fn take(&mut self, bytes: usize) {
         let line = &self.buffer[self.taken..self.taken + bytes];
         self.sum.update(line);
@@ -122,15 +123,16 @@ impl Lines {
         self.taken += bytes;
     }
 
-    /// Goes to a place, and sees that what comes before it is what came before it then. False if it has to wait for more.
-    /// A text that `may_be_new` and begins with another line is taken as one that goes on from the place.
+    /// Skips to a position, and compares the text before it with the checksum. Returns false if
+    /// more text has to arrive first. A text that `may_be_new` and starts with another line is read
+    /// from its start, as the continuation of the old one.
     pub fn skip_to(&mut self, place: &Place, may_be_new: bool) -> Result<bool, StreamError> {
         let path = self.path.clone();
         let other = || StreamError::OtherText { path: path.clone(), bytes: place.bytes };
         loop {
             let rest = &self.buffer[self.taken..];
             if self.at.bytes == 0 && place.bytes > 0 {
-                // The first line tells.
+                // The first line identifies the stream.
                 match memchr::memchr(b'\n', rest).or((self.is_at_end).then_some(rest.len())) {
                     Some(end) if place.first != Some(crc32fast::hash(&rest[..end])) => {
                         return if may_be_new { Ok(true) } else { Err(other()) };
@@ -168,7 +170,7 @@ impl Lines {
         Ok(true)
     }
 
-    /// Refuses a line that goes on after it was taken as whole.
+    /// Fails if a line without a line feed, which was taken as complete, has grown.
     pub fn check_end(&mut self) -> Result<bool, StreamError> {
         while self.at.is_unfinished {
             match self.buffer.get(self.taken) {

@@ -1,8 +1,9 @@
-//! Batches that were accepted, in their order, on the disk.
+//! A write-ahead log of accepted batches.
 //!
-//! A record is a line: a CRC-32 of what was there before and of the record, a blank, and the record as JSON. The first says
-//! which run the log is of. Records are only appended, and each is on the disk before what it says is done. A last
-//! record that is damaged was never finished and is dropped; a damaged one before others is an error.
+//! A record is a line: a CRC-32 of the record chained with that of the one before, its length, and
+//! the record as JSON. The first record identifies the run. Records are only appended, and each is
+//! on disk before its batch is applied. A damaged last record was never completed and is dropped; a
+//! damaged record before others is an error.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -16,10 +17,10 @@ use super::line::{Action, Update};
 use super::{Position, Time};
 use crate::dataset::remedy::START_OVER;
 
-/// The form of logs that is written and understood.
+/// The version of the format.
 const FORMAT: u32 = 1;
 
-/// What tells runs that give other results apart.
+/// Settings that identify a run: runs with equal settings have equal results.
 type Run = BTreeMap<String, String>;
 
 /// A file that batches are appended to.
@@ -27,7 +28,7 @@ type Run = BTreeMap<String, String>;
 pub struct Log {
     path: PathBuf,
     file: File,
-    /// Where the first record and every batch after it end, and the checksum of all up to there.
+    /// The end and the chained checksum of each record.
     ends: Vec<(u64, u32)>,
 }
 
@@ -36,17 +37,17 @@ pub struct Log {
 pub struct Record {
     /// Its number, from 1.
     pub batch: u64,
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
     /// Where it ends.
     pub position: Position,
-    /// How many lines of it were left out, or are out of the ordinary, by what they are.
+    /// The number of refused and unusual lines by kind.
     pub counts: BTreeMap<String, u64>,
-    /// What it holds.
+    /// Its content.
     pub updates: Vec<Entry>,
 }
 
-/// An update, without what only its line tells.
+/// An update without its time and line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry(pub Action, pub String, pub String, #[serde(default)] pub Option<String>);
 
@@ -55,13 +56,13 @@ pub struct Entry(pub Action, pub String, pub String, #[serde(default)] pub Optio
 pub struct Opened {
     /// To append to.
     pub log: Log,
-    /// What tells its run apart.
+    /// The settings of its run.
     pub run: BTreeMap<String, String>,
-    /// What it holds.
+    /// Its content.
     pub records: Vec<Record>,
-    /// Bytes at its end that were no whole record, and are gone.
+    /// Bytes of an incomplete record at the end, which were removed.
     pub dropped: usize,
-    /// Records that came again, and count once.
+    /// Repeated records, which count once.
     pub repeated: usize,
 }
 
@@ -70,11 +71,11 @@ pub struct Opened {
 #[non_exhaustive]
 pub enum LogError {
     /// The system does not let it be read or written.
-    #[error("cannot read or write {}: check its permissions and the room on the disk", path.display())]
+    #[error("cannot read or write {}: check its permissions and the free space on the disk", path.display())]
     Io {
         /// The log.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A record in the middle is not what was written.
@@ -115,7 +116,7 @@ impl From<&Update> for Entry {
 }
 
 impl Entry {
-    /// The update again, at the time of its batch.
+    /// The update, with the time of its batch.
     pub fn update(&self, time: Time) -> Update {
         let weight = self.3.as_ref().and_then(|weight| weight.parse().ok());
         Update { time, action: self.0, from: self.1.clone(), to: self.2.clone(), weight, line: 0, like_a_time: None }
@@ -123,7 +124,7 @@ impl Entry {
 }
 
 impl Log {
-    /// Begins a log; one that is there is replaced.
+    /// Creates a log, and replaces an existing one.
     pub fn create(path: &Path, run: &BTreeMap<String, String>) -> Result<Self, LogError> {
         let failed = |source| LogError::Io { path: path.to_owned(), source };
         let file = File::create(path).map_err(failed)?;
@@ -135,7 +136,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Opens a log to go on from; `None` if there is none, or not even its first record is whole.
+    /// Opens a log; `None` if there is none, or its first record is incomplete.
     pub fn open(path: &Path) -> Result<Option<Opened>, LogError> {
         let failed = |source| LogError::Io { path: path.to_owned(), source };
         let content = match std::fs::read(path) {
@@ -148,8 +149,8 @@ impl Log {
         while let Some(end) = memchr::memchr(b'\n', rest) {
             line += 1;
             let Some((sum, text)) = check(&rest[..end], chain) else {
-                // Only what was being written when the run ended may be half there, and not a record that is whole, with
-                // another one behind a damaged line feed.
+                // Only the record that was being written when the run ended may be incomplete. A
+                // complete record with a damaged line feed is followed by another one.
                 let is_whole = |length| rest.get(..length).is_some_and(|record| check(record, chain).is_some());
                 let is_last = end + 1 == rest.len() && !length(rest).is_some_and(is_whole);
                 match is_last {
@@ -200,7 +201,7 @@ impl Log {
             let damaged = || LogError::Damaged { path: self.path.clone(), line: batches as usize + place + 2 };
             let (sum, record) = record.ok_or_else(damaged)?;
             chain = sum;
-            // One that came again counts once.
+            // A repeated record counts once.
             if records.last() != Some(&record) {
                 records.push(record);
             }
@@ -208,7 +209,7 @@ impl Log {
         Ok(records)
     }
 
-    /// Takes a batch, and all after it, out again.
+    /// Removes a batch and all later ones.
     pub fn cut(&mut self, batch: u64) -> Result<(), LogError> {
         let failed = |source| LogError::Io { path: self.path.clone(), source };
         self.ends.truncate(batch.max(1) as usize);
@@ -217,7 +218,7 @@ impl Log {
         cut.and_then(|_| self.file.sync_data()).map_err(failed)
     }
 
-    /// Puts a batch on the disk.
+    /// Appends a batch; it is on disk on return.
     pub fn append(&mut self, record: &Record) -> Result<(), LogError> {
         self.write(record)
     }
@@ -241,7 +242,7 @@ fn chained(chain: u32, text: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// Bytes before the text of a record: two numbers, each with a blank behind it.
+/// Bytes before the JSON of a record: two hexadecimal numbers, each followed by a blank.
 const BEFORE: usize = 18;
 
 /// A number of a record, by its place.
@@ -353,10 +354,11 @@ mod tests {
             content[place] ^= flip;
             std::fs::write(&path, &content).unwrap();
             match Log::open(&path) {
-                // Whoever cannot tell what was lost says so.
+                // Damage before the last record is an error.
                 Err(LogError::Damaged { .. }) => {}
                 Ok(Some(opened)) => {
-                    // The last record is as if it had never been written, or the change says the same.
+                    // The last record is as if it had never been written, or the change says the
+                    // same.
                     let kept: Vec<Record> = (1..=opened.records.len() as u64).map(record).collect();
                     prop_assert!(opened.records.len() >= 2 && opened.records == kept);
                 }

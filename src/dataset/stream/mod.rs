@@ -1,9 +1,10 @@
-//! Updates of a graph, as they come.
+//! Streams of updates of a graph.
 //!
-//! A line says `time op source target [weight]`, with any ids. Lines come from a file, from one that grows, or from standard
-//! input, and are cut into [`Batch`]es by count or by time; or each file of a folder is a batch. [`Batches`] reads them, says
-//! of every batch where it ends, and goes on from such a [`Position`] later, once it has seen that what comes before it is what
-//! was read then. A [`Log`] keeps the batches that were accepted.
+//! A line says `time op source target [weight]`, with any ids. Lines come from a file, from one
+//! that grows, or from standard input, and are cut into [`Batch`]es by count or by time; or each
+//! file of a folder is a batch. [`Batches`] reads them, says of every batch where it ends, and goes
+//! on from such a [`Position`] later, once it has seen that what comes before it is what was read
+//! then. A [`Log`] keeps the batches that were accepted.
 
 mod batch_builder;
 mod batches;
@@ -38,7 +39,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// What a user names it by: `-` is standard input.
+    /// The origin of a path as a user gives it: `-` is standard input.
     pub fn named(path: &Path) -> Self {
         match path.as_os_str() == "-" {
             true => Self::Input,
@@ -46,7 +47,7 @@ impl Origin {
         }
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub fn shown(&self) -> &Path {
         match self {
             Self::Input => Path::new("standard input"),

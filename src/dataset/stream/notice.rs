@@ -1,9 +1,9 @@
-//! What a person should know of a stream that goes on nevertheless.
+//! Warnings about a stream that do not stop it.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
-/// Something out of the ordinary.
+/// A warning about a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
@@ -23,10 +23,10 @@ pub enum Notice {
     Duplicate {
         /// The file.
         path: PathBuf,
-        /// What it was called.
+        /// The name under which it was applied.
         was: String,
     },
-    /// A batch comes after one that it should have come before.
+    /// A batch arrived after one with a later name.
     Late {
         /// The file.
         path: PathBuf,
@@ -38,12 +38,13 @@ pub enum Notice {
         /// The stream, or the file of a folder.
         path: PathBuf,
     },
-    /// Standard input goes on where it was, instead of being sent again.
+    /// Standard input starts with another line than before: it continues, rather than repeats, the
+    /// earlier stream.
     GoesOn,
 }
 
 impl Notice {
-    /// What a count of such notices is called.
+    /// The label of a count of such notices.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Unfinished { .. } => "last lines without a line feed",

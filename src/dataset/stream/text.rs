@@ -1,4 +1,4 @@
-//! Bytes of a text: all there are, or as they come.
+//! The bytes of a stream: of a complete file, a growing file, or standard input.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Cursor, Read, Seek};
@@ -10,40 +10,40 @@ use std::time::Duration;
 use super::error::StreamError;
 use crate::dataset::format::{FormatError, GZIP, packed};
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 pub(super) const CHUNK: usize = 256 << 10;
 /// Chunks of standard input that may wait to be read.
 const WAITING: usize = 16;
-/// How long to wait for more before looking whether to stop.
+/// How long a read of standard input waits before it returns without bytes.
 pub(super) const PATIENCE: Duration = Duration::from_millis(40);
 
-/// What came of an attempt to read.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadOutcome {
     /// Bytes.
     Some,
-    /// None for now.
+    /// No bytes have arrived yet.
     Nothing,
-    /// There will be no more.
+    /// The end of the stream.
     End,
 }
 
-/// Bytes that come by and by.
+/// A source of bytes.
 pub(super) enum Text {
-    /// Of a file that is whole.
+    /// A complete file.
     File { path: PathBuf, reader: Box<dyn Read + Send>, is_packed: bool, read: u64 },
-    /// Of a file that grows.
+    /// A file that grows.
     Growing { path: PathBuf, file: File, read: u64 },
-    /// Of standard input, which another thread reads.
+    /// Standard input, which another thread reads.
     Input(Receiver<io::Result<Vec<u8>>>),
 }
 
 impl Text {
-    /// A file; gzip is told by its first bytes.
+    /// A file; gzip is detected by its first bytes.
     pub fn open(path: &Path, is_watched: bool) -> Result<Self, StreamError> {
         let failed = |source| FormatError::io(path, source);
         let mut file = File::open(path).map_err(failed)?;
-        // A pipe grows by itself, and cannot be gone back in.
+        // A pipe cannot be rewound, and its reads wait for more bytes anyway.
         let grows = is_watched && file.metadata().map_err(failed)?.is_file();
         let mut head = Vec::with_capacity(2);
         file.by_ref().take(2).read_to_end(&mut head).map_err(failed)?;
@@ -60,7 +60,7 @@ impl Text {
         Ok(Self::File { path, reader, is_packed, read: 0 })
     }
 
-    /// Standard input, read by a thread of its own, so that whoever waits for it can stop waiting.
+    /// Standard input, read by a thread of its own, so that waiting for it can be interrupted.
     pub fn input() -> Self {
         let (sender, receiver) = mpsc::sync_channel(WAITING);
         let read = move || {
@@ -84,7 +84,7 @@ impl Text {
                 }
             }
         };
-        // Without the thread the sender is gone, and there is nothing to read.
+        // If the thread cannot start, the sender is dropped and the stream ends.
         let _ = thread::Builder::new().name("input".into()).spawn(read);
         Self::Input(receiver)
     }
@@ -94,7 +94,7 @@ impl Text {
         matches!(self, Self::Growing { .. })
     }
 
-    /// Appends what there is, up to a chunk.
+    /// Appends the available bytes, up to a chunk.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<ReadOutcome, StreamError> {
         match self {
             Self::Input(receiver) => match receiver.recv_timeout(PATIENCE) {
@@ -108,7 +108,7 @@ impl Text {
             },
             Self::File { path, reader, is_packed, read } => {
                 let before = buffer.len();
-                // What is there already does not wait for more.
+                // One read, so that available bytes do not wait for more.
                 buffer.resize(before + CHUNK, 0);
                 let result = loop {
                     match reader.read(&mut buffer[before..]) {
@@ -155,7 +155,7 @@ fn are_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Without numbers of files a shorter one is another one.
+/// Without inode numbers a shorter file counts as another one.
 #[cfg(not(unix))]
 fn are_same(one: &Metadata, other: &Metadata) -> bool {
     other.len() >= one.len()
@@ -165,7 +165,7 @@ fn are_same(one: &Metadata, other: &Metadata) -> bool {
 mod tests {
     use super::*;
 
-    /// Its first bytes tell whether a stream is packed, and must not be lost by looking at them.
+    /// Catches the loss of the first bytes, which are inspected to detect gzip.
     #[test]
     fn a_pipe_gives_all_of_its_bytes_watched_or_not() {
         for is_watched in [false, true] {

@@ -17,7 +17,8 @@ const DAY: i128 = 86_400;
 ///
 /// ```
 /// use isvd_dist::dataset::stream::Time;
-/// let [early, late]: [Time; 2] = ["2024-02-29".parse().unwrap(), "2024-03-01T00:30:00+01:00".parse().unwrap()];
+/// let early: Time = "2024-02-29".parse().unwrap();
+/// let late: Time = "2024-03-01T00:30:00+01:00".parse().unwrap();
 /// assert!(early < late);
 /// assert_eq!(late.to_string(), "2024-02-29T23:30:00");
 /// assert_eq!("12.50".parse::<Time>().unwrap().to_string(), "12.5");
@@ -33,7 +34,8 @@ pub struct Time {
 /// ```
 /// use isvd_dist::dataset::stream::{Span, Time};
 /// let day: Span = "1d".parse().unwrap();
-/// let [one, other]: [Time; 2] = ["2024-02-29T01:00".parse().unwrap(), "2024-02-29T23:59".parse().unwrap()];
+/// let one: Time = "2024-02-29T01:00".parse().unwrap();
+/// let other: Time = "2024-02-29T23:59".parse().unwrap();
 /// assert_eq!(one.window(day), other.window(day));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Time {
         self.is_date
     }
 
-    /// Which of the windows of a span it is in; they begin at multiples of the span.
+    /// The number of its time window; windows begin at multiples of the span.
     pub fn window(self, span: Span) -> i128 {
         self.parts.div_euclid(span.parts)
     }
@@ -107,7 +109,7 @@ impl FromStr for Span {
     }
 }
 
-/// What follows the whole part of a number, if anything does.
+/// The decimals of a number.
 fn fraction(parts: i128) -> String {
     match parts {
         0 => String::new(),
@@ -129,7 +131,8 @@ fn number(text: &str) -> Option<i128> {
     Some(sign * (whole.parse::<i128>().ok()? * PARTS + rest.parse::<i128>().ok()? * scale))
 }
 
-/// Nanoseconds since 1970 of a day, and perhaps a time of it after a `T` or a blank; without a zone it is in UTC.
+/// Nanoseconds since 1970 of a day, and perhaps a time of it after a `T` or a blank; without a zone
+/// it is in UTC.
 fn date(text: &str) -> Option<i128> {
     let (day, rest) = text.split_at_checked(10)?;
     let is_digit =

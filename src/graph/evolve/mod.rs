@@ -1,8 +1,9 @@
 //! Graphs that change.
 //!
-//! What changes with an epoch is a set of [`EdgeChange`]s, at most one an edge, and the [`NodeChange`]s that follow from
-//! them; whoever keeps the edges tells them. [`Graph::patch`] writes them into the tiles: rows without a change stay as they
-//! are, and what stands is, bit for bit, the graph built anew from all edges.
+//! The changes of an epoch are a set of [`EdgeChange`]s, at most one an edge, and the
+//! [`NodeChange`]s that follow from them; the collection of edges determines them. [`Graph::patch`]
+//! writes them into the tiles: rows without a change stay as they are, and the result equals, bit
+//! for bit, the graph built anew from all edges.
 
 mod stream;
 
@@ -46,7 +47,7 @@ pub struct Changes {
     pub nodes: Vec<NodeChange>,
 }
 
-/// What a patch did.
+/// The effect of a patch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patched {
     /// The rows whose entries are others, ascending.
@@ -71,7 +72,8 @@ impl Graph {
         edges.into_iter().enumerate().try_for_each(outside)
     }
 
-    /// Writes an epoch's changes into the matrix, which has a row for each of `nodes` nodes from now on.
+    /// Writes an epoch's changes into the matrix, which has a row for each of `nodes` nodes from
+    /// now on.
     pub fn patch(&mut self, nodes: usize, changes: &Changes, is_directed: bool) -> Result<Patched, GraphError> {
         let before = self.nodes();
         let nodes = nodes.max(before);

@@ -1,17 +1,17 @@
-//! What the operations of a batch mean, and which of them make no sense.
+//! The effect of each operation of a batch.
 
 use std::collections::HashMap;
 
 use super::EdgeChange;
 
-/// What a batch says of an edge.
+/// An operation of a batch on an edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operation {
-    /// It is there from now on, with this weight.
+    /// The edge is added with this weight.
     Add(f32),
-    /// It has another weight from now on.
+    /// The weight of the edge changes.
     Weigh(f32),
-    /// It is there no more.
+    /// The edge is removed.
     Remove,
 }
 
@@ -41,8 +41,8 @@ pub enum Effect {
 /// The effect of every operation of a batch.
 pub type Verdicts = Vec<Effect>;
 
-/// How the operations of a batch, in their order, met their edges, given what changed by all of them together. An edge that did
-/// not change was before as the last operation left it.
+/// How the operations of a batch, in their order, met their edges, given what changed by all of
+/// them together. An edge that did not change was before as the last operation left it.
 pub fn judge(operations: &[((u32, u32), Operation)], changes: &[EdgeChange]) -> Verdicts {
     let mut there: HashMap<(u32, u32), bool> =
         changes.iter().map(|change| ((change.from, change.to), change.before.is_some())).collect();

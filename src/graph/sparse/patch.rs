@@ -9,7 +9,7 @@ use crate::graph::{GraphError, Tiling};
 use crate::kernel::tile::{Edit, Parts};
 use crate::kernel::{Array, Tile};
 
-/// What becomes of the entry at a place of a matrix.
+/// A change of one entry of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::graph) struct Change {
     pub row: u32,
@@ -25,9 +25,9 @@ impl Change {
 }
 
 impl Sparse {
-    /// Grows to a shape that has all that there is, and changes entries, one change a place, in any order. What
-    /// stands is what a matrix of all entries built anew would be; only a tile that has a change is written to.
-    /// `symmetric` says whether the changes are their own mirror images.
+    /// Grows to a shape that has all that there is, and changes entries, one change a place, in any
+    /// order. The result equals a matrix that is built anew from all entries; only tiles with a
+    /// change are written. `symmetric` says whether the changes are their own mirror images.
     pub(in crate::graph) fn patch(
         &mut self,
         (rows, cols): (usize, usize),
@@ -88,7 +88,7 @@ impl Sparse {
         });
     }
 
-    /// Makes room for more rows and columns. Tiles stay as they are while their height does.
+    /// Adds rows and columns. Tiles are kept unless their height changes.
     fn grow(&mut self, rows: usize, cols: usize) -> Result<(), GraphError> {
         let tiling = Tiling::new(rows);
         if (tiling, cols) == (self.tiling, self.cols) {

@@ -10,8 +10,9 @@ use crate::kernel::Tile;
 use crate::kernel::tile::TileSize;
 
 impl Sparse {
-    /// Makes sure that some tiles can be used, by several threads: stored ones are read for the first time and compared
-    /// with their checksums. Whoever uses tiles calls it for those that it uses, so that a damaged one is an error.
+    /// Makes sure that some tiles can be used, by several threads: stored ones are read for the
+    /// first time and compared with their checksums. To be called before tiles are used, so that a
+    /// damaged one is an error.
     pub fn ready(&self, tiles: Range<usize>) -> Result<(), TileError> {
         let slots = self.tiles.get(tiles).unwrap_or_default();
         let work: usize = slots.iter().map(|slot| slot.size().nonzeros).sum();
@@ -41,7 +42,7 @@ impl Sparse {
         Self { cols, tiling, tiles, outline: None, symmetric, transposed: OnceLock::new() }
     }
 
-    /// The same with its transpose at hand.
+    /// The matrix with its transpose.
     pub(crate) fn with_transposed(self, transposed: Sparse) -> Self {
         Self { transposed: OnceLock::from(Arc::new(transposed)), ..self }
     }

@@ -9,13 +9,8 @@ const ROOT: &str = "set";
 
 /// A zip archive of these files.
 fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, content) in files {
-        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
-        writer.start_file(*name, options).unwrap();
-        writer.write_all(content).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
+    let entries: Vec<_> = files.iter().map(|(name, content)| (*name, content.to_vec())).collect();
+    crate::dataset::format::tests::zip(&entries, CompressionMethod::Deflated)
 }
 
 /// Unpacks into an empty folder, whose files are returned with what happened.

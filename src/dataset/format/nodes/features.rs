@@ -31,15 +31,16 @@ impl Features {
     }
 }
 
-/// Reads features: a numpy matrix, a scipy matrix (which stays sparse), or lines of numbers with commas, semicolons, tabs or
-/// blanks between them, plain or gzip.
+/// Reads features: a numpy matrix, a scipy matrix (which stays sparse), or lines of numbers with
+/// commas, semicolons, tabs or blanks between them, plain or gzip.
 ///
 /// ```
 /// use isvd_dist::dataset::format::{Features, read_features};
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("features.csv");
 /// std::fs::write(&path, "0.5,1\n-2,3e-1\n")?;
-/// assert_eq!(read_features(&path)?, Features::Dense { rows: 2, columns: 2, values: vec![0.5, 1.0, -2.0, 0.3] });
+/// let values = vec![0.5, 1.0, -2.0, 0.3];
+/// assert_eq!(read_features(&path)?, Features::Dense { rows: 2, columns: 2, values });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_features(path: &Path) -> Result<Features, FormatError> {

@@ -10,9 +10,9 @@ use crate::dataset::format::{Format, FormatError, npy, text};
 
 const REMEDY: &str = "remove it, or name a node as the graph's file does";
 
-/// Reads which nodes of a graph with these ids belong to something: one id a line, plain or gzip, a numpy list of ids, or a
-/// numpy list of true and false, one for each node. Where ids are names, the numbers of a numpy list are rows. Rows come in
-/// the order of the file.
+/// Reads which nodes of a graph with these ids belong to something: one id a line, plain or gzip, a
+/// numpy list of ids, or a numpy list of true and false, one for each node. Where ids are names,
+/// the numbers of a numpy list are rows. Rows come in the order of the file.
 pub fn read_nodes(path: &Path, ids: &Ids) -> Result<Vec<u32>, FormatError> {
     let input = Input::open(path)?;
     match input.format() {
@@ -65,7 +65,7 @@ fn of_array(input: Input, ids: &Ids) -> Result<Vec<u32>, FormatError> {
     numbers.into_iter().enumerate().map(row).collect()
 }
 
-/// What an id should be.
+/// The description of a valid id.
 fn known(ids: &Ids) -> String {
     match (ids.get(0), ids.get(ids.len().saturating_sub(1))) {
         (Some(first), Some(last)) if ids.are_counted() => format!("a node of the graph, {first} to {last}"),

@@ -1,4 +1,4 @@
-//! What nodes carry, a file each: features, labels, and which nodes belong to a part of a split.
+//! Files about nodes: features, labels, and the nodes of a part of a split.
 //!
 //! Row `i` of every file is node `i` of the graph.
 

@@ -19,8 +19,8 @@ pub struct OgbOptions {
     pub split: Option<String>,
 }
 
-/// Reads a folder: `raw` as text or as `data.npz`, and `split/*` as text or as torch's files. Training edges in the split are
-/// the edges of the graph; without them the raw ones are.
+/// Reads a folder: `raw` as text or as `data.npz`, and `split/*` as text or as torch's files.
+/// Training edges in the split are the edges of the graph; without them the raw ones are.
 pub fn read_ogb(folder: &Path, name: &str, options: &OgbOptions) -> Result<Dataset, FormatError> {
     let mut raw = Raw::open(folder)?;
     let nodes = raw.nodes()?;

@@ -71,7 +71,8 @@ fn choose(folder: &Path, split: Option<&str>) -> Result<Option<PathBuf>, FormatE
     }
 }
 
-/// How many columns a text of whole numbers has, and the numbers: in pairs, or each twice.
+/// The number of columns of a text of whole numbers, and its rows as pairs; a single column is
+/// paired with itself.
 fn read_text(path: &Path) -> Result<(usize, Pairs), FormatError> {
     let table = text::read_integers(path)?;
     let budget = Budget::current();

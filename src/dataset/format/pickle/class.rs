@@ -3,7 +3,7 @@
 use crate::dataset::format::array::{ElementKind, ElementType};
 use crate::dataset::format::sparse::Layout;
 
-/// What a name in a pickle stands for here.
+/// The meaning of a name in a pickle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// `numpy.ndarray`, and the function that makes an empty one.

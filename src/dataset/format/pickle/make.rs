@@ -1,11 +1,11 @@
-//! What calls in a pickle make: only data.
+//! The calls in a pickle that make data.
 
 use super::{Class, Machine, Node, Payload, StoredArray, Tensor};
 use crate::dataset::format::FormatError;
 use crate::dataset::format::array::{ElementKind, ElementType, bytes_of_shape};
 
 impl Machine {
-    /// What a class makes of its arguments.
+    /// Calls a class with its arguments.
     pub(super) fn make(&mut self, callable: u32, arguments: u32) -> Result<u32, FormatError> {
         let class = match self.nodes[callable as usize] {
             Node::Class(class) => class,
@@ -120,7 +120,8 @@ impl Machine {
         })
     }
 
-    /// A dict of pairs; of a class, it is the one that `defaultdict` would fill missing entries with.
+    /// A dict of pairs; of a class, it is the one that `defaultdict` would fill missing entries
+    /// with.
     fn dict(&mut self, pairs: u32) -> Result<Node, FormatError> {
         let Node::List(pairs) = &self.nodes[pairs as usize] else { return Ok(Node::Dict(vec![])) };
         let entry = |&pair: &u32| match &self.nodes[pair as usize] {

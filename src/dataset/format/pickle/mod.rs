@@ -1,9 +1,11 @@
 //! Python's pickles, read without running anything.
 //!
-//! A pickle is a program for a small stack machine. This one builds plain values, numpy arrays and scipy matrices, and refuses
-//! to name any other class, so a file can ask for nothing but data. Protocols 2 to 5 are understood: all datasets of the catalog have
-//! protocol 2, and the text of protocols 0 and 1 is refused. Values live side by side and refer to each other by
-//! number: nothing is copied when a pickle mentions a value again, and memory stays within a small multiple of the file.
+//! A pickle is a program for a small stack machine. This one builds plain values, numpy arrays and
+//! scipy matrices, and refuses to name any other class, so a file can ask for nothing but data.
+//! Protocols 2 to 5 are understood: all datasets of the catalog have protocol 2, and the text of
+//! protocols 0 and 1 is refused. Values live side by side and refer to each other by number:
+//! nothing is copied when a pickle mentions a value again, and memory stays within a small multiple
+//! of the file.
 
 mod class;
 mod machine;
@@ -36,7 +38,7 @@ pub struct Pickle {
 }
 
 impl Pickle {
-    /// What it holds.
+    /// Its content.
     pub fn value(&self) -> Value<'_> {
         Value { pickle: self, node: self.root }
     }
@@ -59,7 +61,7 @@ pub fn read_pickle(path: &Path) -> Result<Pickle, FormatError> {
     Pickle::of(bytes, reserved, path)
 }
 
-/// Reads a whole file that must not be empty.
+/// Reads a file that must not be empty.
 pub(crate) fn read_file(input: Input) -> Result<(Vec<u8>, Reservation), FormatError> {
     if input.start().is_empty() {
         return Err(FormatError::Empty { path: input.path().to_owned(), expected: "a pickle" });

@@ -1,4 +1,4 @@
-//! What a pickle holds.
+//! The values of a pickle.
 
 use std::borrow::Cow;
 
@@ -95,7 +95,7 @@ impl<'a> Value<'a> {
         Self { node, ..self }
     }
 
-    /// What kind of value it is, for messages.
+    /// The kind of the value, for messages.
     pub fn kind(self) -> &'static str {
         match self.node() {
             Node::None => "None",

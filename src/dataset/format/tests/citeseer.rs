@@ -1,4 +1,5 @@
-//! A miniature of Citeseer, pickled by hand: `test.index` leaves out ids in the middle, which are nodes all the same.
+//! A miniature of Citeseer, pickled by hand: `test.index` leaves out ids in the middle, which are
+//! nodes all the same.
 
 use super::*;
 use crate::dataset::{NodeDataError, SplitPart, UNLABELLED, check_nodes};

@@ -1,6 +1,5 @@
 //! Folders of benchmarks, small ones.
 
-use super::binary::{i8, npy, zip};
 use super::*;
 use crate::dataset::{NodeSplit, UNLABELLED, check_nodes};
 
@@ -89,10 +88,6 @@ fn counts_and_ids_are_checked() {
     refused(&with(("raw/node-label.csv.gz", labels)), &["node-label.csv.gz", "the label 4000000000 in row 2"]);
 }
 
-fn floats(numbers: &[f32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
 #[test]
 fn features_may_be_an_archive_of_their_own_or_missing() {
     let folder =
@@ -102,7 +97,7 @@ fn features_may_be_an_archive_of_their_own_or_missing() {
     assert_eq!((&without.features, without.feature_count), (&None, 0));
     let message = check_nodes(&without).unwrap_err().to_string();
     assert!(message.contains("`mine` has no features") && message.contains("raw/node-feat.csv.gz"), "{message}");
-    let feat = npy(1, "<f4", false, "(5, 1)", &floats(&[5.0, 4.0, 3.0, 2.0, 1.0]));
+    let feat = npy(1, "<f4", false, "(5, 1)", &bytes_of::<f32>(&[5.0, 4.0, 3.0, 2.0, 1.0]));
     let archive = zip(&[("node_feat.npy", feat)], zip::CompressionMethod::Deflated);
     fs::write(folder.path().join("raw/node-feat.npz"), archive).unwrap();
     assert_eq!((read().features, read().feature_count), (Some(vec![5.0, 4.0, 3.0, 2.0, 1.0]), 1));
@@ -112,15 +107,18 @@ fn features_may_be_an_archive_of_their_own_or_missing() {
 #[test]
 fn the_binary_layout() {
     let entries = [
-        ("edge_index.npy", npy(1, "<i8", false, "(2, 3)", &i8(&[0, 1, 2, 1, 2, 3]))),
-        ("num_nodes_list.npy", npy(1, "<i8", false, "(1,)", &i8(&[5]))),
-        ("num_edges_list.npy", npy(1, "<i8", false, "(1,)", &i8(&[3]))),
-        ("node_feat.npy", npy(1, "<f4", false, "(5, 2)", &floats(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]))),
-        ("node_year.npy", npy(1, "<i8", false, "(5, 1)", &i8(&[1, 2, 3, 4, 5]))),
+        ("edge_index.npy", npy(1, "<i8", false, "(2, 3)", &bytes_of::<i64>(&[0, 1, 2, 1, 2, 3]))),
+        ("num_nodes_list.npy", npy(1, "<i8", false, "(1,)", &bytes_of::<i64>(&[5]))),
+        ("num_edges_list.npy", npy(1, "<i8", false, "(1,)", &bytes_of::<i64>(&[3]))),
+        (
+            "node_feat.npy",
+            npy(1, "<f4", false, "(5, 2)", &bytes_of::<f32>(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])),
+        ),
+        ("node_year.npy", npy(1, "<i8", false, "(5, 1)", &bytes_of::<i64>(&[1, 2, 3, 4, 5]))),
     ];
     let folder = folder(&[("split/time/train.csv.gz", "0\n"), ("raw/x", "")]);
     fs::write(folder.path().join("raw/data.npz"), zip(&entries, zip::CompressionMethod::Deflated)).unwrap();
-    let label = npy(1, "<f4", false, "(5, 1)", &floats(&[1.0, f32::NAN, 0.0, 2.0, 1.0]));
+    let label = npy(1, "<f4", false, "(5, 1)", &bytes_of::<f32>(&[1.0, f32::NAN, 0.0, 2.0, 1.0]));
     let labels = zip(&[("node_label.npy", label)], zip::CompressionMethod::Stored);
     fs::write(folder.path().join("raw/node-label.npz"), labels).unwrap();
     let read = read_ogb(folder.path(), "mine", &OgbOptions::default()).unwrap();

@@ -1,15 +1,13 @@
 //! Files that change, that are damaged, and that take more memory than they should.
 
-use std::io::Write;
-
 use zip::CompressionMethod;
 
-use super::binary::{i8, torch_zip, zip};
+use super::binary::torch_zip;
 use super::*;
 use crate::dataset::{Budget, EdgeFile, Holdout, Ids, LoadError, Reservation, Source};
 
 fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    binary::npy(1, descr, false, shape, data)
+    super::npy(1, descr, false, shape, data)
 }
 
 /// The matrix of a ring, as scipy stores it.
@@ -19,10 +17,10 @@ fn scipy(nodes: i64, method: CompressionMethod) -> Vec<u8> {
     let ones: Vec<u8> = (0..nodes).flat_map(|node| (1.0 + node as f64 / 8.0).to_le_bytes()).collect();
     let list = |count: i64| format!("({count},)");
     let entries = [
-        ("indices.npy", npy("<i8", &list(nodes), &i8(&next))),
-        ("indptr.npy", npy("<i8", &list(nodes + 1), &i8(&starts))),
+        ("indices.npy", npy("<i8", &list(nodes), &bytes_of::<i64>(&next))),
+        ("indptr.npy", npy("<i8", &list(nodes + 1), &bytes_of::<i64>(&starts))),
         ("format.npy", npy("|S3", "()", b"csr")),
-        ("shape.npy", npy("<i8", "(2,)", &i8(&[nodes, nodes]))),
+        ("shape.npy", npy("<i8", "(2,)", &bytes_of::<i64>(&[nodes, nodes]))),
         ("data.npy", npy("<f8", &list(nodes), &ones)),
     ];
     zip(&entries, method)
@@ -48,7 +46,7 @@ fn flipped(bytes: &[u8], flips: usize) -> impl Iterator<Item = (usize, Vec<u8>)>
 #[test]
 fn a_flipped_bit_in_a_packed_file_is_found_or_does_not_matter() {
     let text: String = (0..300).map(|n| format!("{n} {} {}.5\n", n * 7919 % 200, n % 9)).collect();
-    let pairs = npy("<i8", "(100, 2)", &i8(&(0..200).map(|n| n * 31 % 57).collect::<Vec<_>>()));
+    let pairs = npy("<i8", "(100, 2)", &bytes_of::<i64>(&(0..200).map(|n| n * 31 % 57).collect::<Vec<_>>()));
     for (name, bytes) in [
         ("stored.npz", scipy(40, CompressionMethod::Stored)),
         ("packed.npz", scipy(40, CompressionMethod::Deflated)),
@@ -97,11 +95,12 @@ fn an_entry_that_has_two_names_is_refused() {
     assert!(error.to_string().contains("another name where the data of `hndptr.npy` is"), "{error}");
 }
 
-/// `.npy`, pickles and the older form of torch have no checksum, so no reader can tell a flipped bit in their data. They are
-/// read as what the bytes say, or refused; they never panic, and never take much memory.
+/// `.npy`, pickles and the older form of torch have no checksum, so no reader can tell a flipped
+/// bit in their data. They are read as what the bytes say, or refused; they never panic, and never
+/// take much memory.
 #[test]
 fn a_flipped_bit_in_a_plain_file_is_read_as_it_is_or_refused() {
-    let pairs = npy("<i8", "(100, 2)", &i8(&(0..200).map(|n| n * 31 % 57).collect::<Vec<_>>()));
+    let pairs = npy("<i8", "(100, 2)", &bytes_of::<i64>(&(0..200).map(|n| n * 31 % 57).collect::<Vec<_>>()));
     let header = pairs.len() - 1600;
     let whole = edges_of("e.npy", &pairs).unwrap();
     let pickle = b"\x80\x02}q\x00(K\x00]q\x01(K\x01K\x02eK\x01]q\x02K\x00aK\x02]q\x03K\x00au.".to_vec();
@@ -138,8 +137,8 @@ fn fifo(bytes: Vec<u8>) -> Written {
 fn every_format_is_read_from_a_pipe_as_from_a_file() {
     let text: String = (0..3000).map(|n| format!("{} {}\n", 100_000 + n, 100_000 + n * 7 % 500)).collect();
     let matrix = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n";
-    let pairs = npy("<i8", "(40, 2)", &i8(&(0..80).collect::<Vec<_>>()));
-    let across = npy("<i8", "(2, 40)", &i8(&(0..80).collect::<Vec<_>>()));
+    let pairs = npy("<i8", "(40, 2)", &bytes_of::<i64>(&(0..80).collect::<Vec<_>>()));
+    let across = npy("<i8", "(2, 40)", &bytes_of::<i64>(&(0..80).collect::<Vec<_>>()));
     for bytes in [
         text.clone().into_bytes(),
         b"1 2\n".to_vec(),
@@ -243,10 +242,10 @@ fn no_format_takes_more_memory_than_it_may() {
     too_large("f.npy", npy("<f4", "(50000, 2)", &[0; 400_000]), LIMIT, features);
     // A matrix of one entry that claims to have billions of rows.
     let claims = [
-        ("row.npy", npy("<i8", "(1,)", &i8(&[0]))),
-        ("col.npy", npy("<i8", "(1,)", &i8(&[0]))),
+        ("row.npy", npy("<i8", "(1,)", &bytes_of::<i64>(&[0]))),
+        ("col.npy", npy("<i8", "(1,)", &bytes_of::<i64>(&[0]))),
         ("format.npy", npy("|S3", "()", b"coo")),
-        ("shape.npy", npy("<i8", "(2,)", &i8(&[4_000_000_000, 3]))),
+        ("shape.npy", npy("<i8", "(2,)", &bytes_of::<i64>(&[4_000_000_000, 3]))),
         ("data.npy", npy("<f4", "(1,)", &[0; 4])),
     ];
     too_large("claims.npz", zip(&claims, CompressionMethod::Deflated), 20 << 30, features);
@@ -273,7 +272,8 @@ fn long_end(entries: u64, bytes: u64, start: u64) -> Vec<u8> {
     [record.concat(), locator.concat(), end.concat()].concat()
 }
 
-/// Entries of a directory take far more memory than bytes in the file, before any of them is opened.
+/// Entries of a directory take far more memory than bytes in the file, before any of them is
+/// opened.
 #[test]
 fn the_directory_of_an_archive_is_counted_before_it_is_read() {
     let entry = |name: &str| {

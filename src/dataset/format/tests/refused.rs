@@ -1,4 +1,5 @@
-//! Bad input: every message says which file, where, what was found, what was expected, and the way out.
+//! Bad input: every message says which file, where, what was found, what was expected, and the way
+//! out.
 
 use super::*;
 

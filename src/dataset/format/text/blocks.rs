@@ -1,8 +1,8 @@
 //! A text in blocks of whole lines.
 //!
-//! One thread at a time takes the next block from the file, unpacked if need be, and parses it while others take more. Where
-//! blocks end depends on the text alone, so results and errors do not depend on the number of threads; memory is one
-//! block a thread.
+//! One thread at a time takes the next block from the file, unpacked if need be, and parses it
+//! while others take more. Where blocks end depends on the text alone, so results and errors do not
+//! depend on the number of threads; memory is one block a thread.
 
 use std::io::Read;
 use std::ops::Deref;
@@ -110,7 +110,8 @@ impl Blocks {
         Ok((lines * length / (first.len() as u64).max(1)) as usize)
     }
 
-    /// The number of the next block, which takes the place of what is in `buffer`; `None` at the end.
+    /// The number of the next block, which takes the place of what is in `buffer`; `None` at the
+    /// end.
     pub fn next(&mut self, buffer: &mut Block) -> Result<Option<usize>, FormatError> {
         match self.pending.take() {
             Some(block) => *buffer = block,
@@ -173,8 +174,9 @@ impl Blocks {
         Ok(())
     }
 
-    /// Parses all blocks on several threads. Each has a state `S`, to which `parse(state, number, block)` adds a block; it
-    /// returns the number of lines. The first error in the order of the text is returned.
+    /// Parses all blocks on several threads. Each has a state `S`, to which `parse(state, number,
+    /// block)` adds a block; it returns the number of lines. The first error in the order of the
+    /// text is returned.
     pub fn parse<S: Default + Send>(
         self,
         threads: usize,

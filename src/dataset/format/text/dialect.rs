@@ -110,8 +110,8 @@ impl Dialect {
         Some(Fault::new(found, NO_TIME.0, NO_TIME.1).at(number))
     }
 
-    /// The fault of a first line that is probably an unstated header: its fields are words, its third
-    /// field is no weight, and that of the second line is one.
+    /// The fault of a first line that is probably an unstated header: its fields are words, its
+    /// third field is no weight, and that of the second line is one.
     pub fn unstated_header(&self, block: &[u8], options: &EdgeOptions) -> Option<Fault> {
         let mut data = sample(block);
         let ((number, first), (_, second)) = (data.next()?, data.next()?);
@@ -188,7 +188,8 @@ fn sample(block: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     (0..).zip(fields::lines(block)).filter_map(|(number, line)| Some((number, fields::data(line)?))).take(SAMPLE)
 }
 
-/// The narrowest separator that all lines have: names may hold blanks when something else separates them.
+/// The narrowest separator that all lines have: names may hold blanks when something else separates
+/// them.
 fn separator_of_names(data: &[(u64, &[u8])]) -> Separator {
     let everywhere = |byte: u8| {
         !data.is_empty() && data.iter().all(|(_, line)| memchr::memchr(byte, fields::before_attributes(line)).is_some())

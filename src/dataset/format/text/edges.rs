@@ -48,12 +48,13 @@ type Read = (Vec<(u32, u32)>, Option<Vec<f32>>, Ids);
 fn by_numbers(mut blocks: Blocks, dialect: &Dialect, options: &EdgeOptions) -> Result<Read, FormatError> {
     let path = blocks.path().to_owned();
     let (threads, budget) = (options.threads(), blocks.budget().clone());
-    // Room that is not needed is never touched, and growing would copy. What is touched is counted block by block.
+    // Capacity that is not needed is never touched, and growing would copy. Touched memory is
+    // counted block by block.
     let most = usize::try_from(budget.available() / bytes_of::<(u32, u32)>(threads)).unwrap_or(usize::MAX);
-    let room = (blocks.lines()? / threads * 17 / 16).min(most);
+    let capacity = (blocks.lines()? / threads * 17 / 16).min(most);
     let parts = blocks.parse(threads, |part: &mut Numbers, number, block| {
         if part.blocks.is_empty() {
-            part.pairs.reserve(room);
+            part.pairs.reserve(capacity);
         }
         part.parse(number, block, dialect, &budget)
     })?;

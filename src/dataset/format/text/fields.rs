@@ -2,7 +2,7 @@
 
 use crate::dataset::format::error::{Fault, excerpt};
 
-/// What separates fields.
+/// The separator of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Separator {
     /// Spaces and tabs, with at most one comma or semicolon among them.
@@ -115,8 +115,8 @@ pub(crate) fn looks_numeric(field: &[u8]) -> bool {
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// What is wrong with a line in a format that has ids where this reader does not look for them:
-/// JSON, XML, Graphviz, dicts and tuples of Python, or CSV with quotes.
+/// The fault of a line in a format that this reader does not understand: JSON, XML, Graphviz, dicts
+/// and tuples of Python, or CSV with quotes.
 pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault> {
     let inner = trim(&line[1..]).first();
     let is_json = match line[0] {
@@ -148,7 +148,7 @@ pub(crate) fn other_format(line: &[u8], from: &[u8], to: &[u8]) -> Option<Fault>
     Some(Fault::new(found, "ids without quotes", remedy))
 }
 
-/// Whether a field begins with a double quote, or stands between two other quotes.
+/// Whether a field starts with a double quote or is enclosed in other quotes.
 pub(crate) fn is_quoted(field: &[u8]) -> bool {
     const PAIRS: [(&str, &str); 4] = [("'", "'"), ("`", "`"), ("‘", "’"), ("“", "”")];
     let is_between = |(open, close): (&str, &str)| {
@@ -174,7 +174,7 @@ fn is_dot(line: &[u8]) -> bool {
     is_open && [&b"graph"[..], b"digraph", b"strict"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Whether a line begins a document in XML or HTML. What has other names in angle brackets may be a graph.
+/// Whether a line begins a document in XML or HTML. Other names in angle brackets may be nodes.
 fn is_markup(line: &[u8]) -> bool {
     const OPENINGS: [&str; 6] = ["<?xml", "<!doctype", "<!--", "<graphml", "<gexf", "<html"];
     line[0] == b'<'
@@ -203,7 +203,8 @@ fn is_python(line: &[u8]) -> bool {
     }
 }
 
-/// The part of a line before the attributes that networkx writes after two ids: `1 2 {'weight': 3}`.
+/// The part of a line before the attributes that networkx writes after two ids: `1 2 {'weight':
+/// 3}`.
 pub(crate) fn before_attributes(line: &[u8]) -> &[u8] {
     let at = memchr::memmem::find(line, b"{'").or_else(|| memchr::memmem::find(line, b"{}"));
     at.filter(|&at| at > 0 && line.last() == Some(&b'}')).map_or(line, |at| trim(&line[..at]))

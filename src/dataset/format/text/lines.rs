@@ -4,8 +4,8 @@ use super::blocks::{Block, Blocks};
 use super::fields;
 use crate::dataset::format::error::{Fault, FormatError, excerpt};
 
-/// Calls `f(number, line)` for each line in order, numbers from 0 and without blanks around the line. Returns the number of
-/// lines.
+/// Calls `f(number, line)` for each line in order, numbers from 0 and without blanks around the
+/// line. Returns the number of lines.
 pub(crate) fn each_line(
     mut blocks: Blocks,
     mut f: impl FnMut(u64, &[u8]) -> Result<(), Fault>,

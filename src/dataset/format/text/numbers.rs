@@ -58,7 +58,7 @@ impl Numbers {
     /// Reserves the memory of everything so far and of more pairs and weights.
     fn take(&mut self, pairs: usize, weights: usize, budget: &Budget) -> Result<(), OverBudget> {
         // Both the old and the new list exist while it grows.
-        let copy = if self.pairs.has_room(pairs) { 0 } else { self.pairs.bytes(0) };
+        let copy = if self.pairs.has_capacity(pairs) { 0 } else { self.pairs.bytes(0) };
         let blocks = bytes_of::<(usize, usize)>(self.blocks.len());
         let weights = bytes_of::<f32>(self.weights.len() + weights);
         budget.resize(&mut self.reserved, self.pairs.bytes(pairs) + copy + weights + blocks)
@@ -74,7 +74,8 @@ impl Numbers {
     }
 }
 
-/// A line of two numbers with one byte between them, and where the next line starts; `None` for any other line.
+/// A line of two numbers with one byte between them, and where the next line starts; `None` for any
+/// other line.
 #[inline(always)]
 fn pair(bytes: &[u8]) -> Option<(u64, u64, usize)> {
     let (from, end) = digits(bytes, 0)?;
@@ -106,7 +107,8 @@ fn digits(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
 
 const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 
-/// The value of eight digits, the first in the lowest byte, by merging digits to pairs, fours and all eight.
+/// The value of eight digits, the first in the lowest byte, by merging digits to pairs, fours and
+/// all eight.
 #[inline(always)]
 fn eight_digits(digits: u64) -> u64 {
     const EVEN: u64 = 0x0000_00ff_0000_00ff;

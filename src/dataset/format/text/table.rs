@@ -23,7 +23,8 @@ pub(crate) fn read_floats(path: &Path) -> Result<Table<f32>, FormatError> {
     read(Blocks::of(Input::open(path)?), b',', "a finite number", finite)
 }
 
-/// The same, with commas, semicolons, tabs or blanks between the numbers, as the first line has them.
+/// The same, with commas, semicolons, tabs or blanks between the numbers, as the first line has
+/// them.
 pub(crate) fn read_separated(input: Input) -> Result<Table<f32>, FormatError> {
     let mut blocks = Blocks::of(input);
     let first = fields::lines(blocks.first()?).next().map_or(&[][..], fields::trim);
@@ -83,7 +84,7 @@ fn read<T: Send>(
     Ok(Table { columns, values, reserved })
 }
 
-/// What one thread read: the values of each block, by its number.
+/// The values that one thread parsed, by the number of the block.
 struct Part<T> {
     blocks: Vec<(usize, Vec<T>)>,
     reserved: Reservation,

@@ -31,7 +31,7 @@ pub enum NodeDataError {
          folder (the Open Graph Benchmark keeps them in raw/node-feat.csv.gz, raw/node-feat.npz or raw/data.npz)"
     )]
     NoFeatures {
-        /// What a config calls it.
+        /// Its name in a config.
         dataset: String,
     },
     /// No class is known.
@@ -40,7 +40,7 @@ pub enum NodeDataError {
          folder (the Open Graph Benchmark keeps them in raw/node-label.csv.gz or raw/node-label.npz)"
     )]
     NoLabels {
-        /// What a config calls it.
+        /// Its name in a config.
         dataset: String,
     },
     /// Nothing says which nodes to learn from.
@@ -49,7 +49,7 @@ pub enum NodeDataError {
          fractions to draw"
     )]
     NoSplit {
-        /// What a config calls it.
+        /// Its name in a config.
         dataset: String,
     },
     /// Features of more or fewer nodes than there are.
@@ -63,7 +63,7 @@ pub enum NodeDataError {
     /// The arrays that hold features contradict each other.
     #[error("the features are stored wrongly, {problem}: make them again")]
     FeatureLayout {
-        /// What contradicts what.
+        /// The contradiction.
         problem: &'static str,
     },
     /// An entry of sparse features is in no column.
@@ -86,7 +86,7 @@ pub enum NodeDataError {
         row: usize,
         /// The feature.
         column: usize,
-        /// What is there.
+        /// The value found.
         value: f32,
     },
     /// Every feature of every node is zero.

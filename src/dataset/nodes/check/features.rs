@@ -57,7 +57,7 @@ pub(super) fn check_sparse(features: &SparseFeatures, nodes: usize, columns: usi
     Ok(())
 }
 
-/// What a row means, whatever the order of its entries: those of one feature added up, those that are zero left out.
+/// A row in canonical form: entries of one feature are added up, and zeros are left out.
 fn sums(columns: &[u32], values: &[f32]) -> Vec<(u32, f32)> {
     let mut entries: Vec<(u32, f32)> = columns.iter().copied().zip(values.iter().copied()).collect();
     entries.sort_by_key(|&(column, _)| column);

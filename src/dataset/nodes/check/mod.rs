@@ -11,8 +11,8 @@ pub use error::{NodeDataError, SplitPart};
 
 use crate::dataset::{Dataset, UNLABELLED};
 
-/// Refuses a dataset that a classifier cannot learn from or be judged by; says what is wrong with it and where. One pass
-/// over the data.
+/// Refuses a dataset that a classifier cannot learn from or be judged by; says what is wrong with
+/// it and where. One pass over the data.
 ///
 /// ```
 /// use isvd_dist::dataset::{check_nodes, demo::demo};
