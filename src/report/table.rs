@@ -89,24 +89,33 @@ fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage, is_only: bool) -> fmt::
         row(f, "parameters", &thousands(network.parameters))?;
         row(f, "epochs", &format_args!("{}, kept {}", network.epochs.len(), network.kept_epoch))?;
     }
-    let asked = stage.test.as_ref().or(stage.valid.as_ref());
-    let Some(Scores(asked)) = asked else {
+    let figures = stage.figures();
+    if figures.is_empty() {
         return Ok(());
-    };
-    let spread = |scores: &Option<Scores>, name: &str| scores.as_ref().and_then(|scores| scores.get(name));
+    }
     let has_spread = stage.valid_spread.is_some() || stage.test_spread.is_some();
     let width = if has_spread { FIGURE + SPREAD } else { FIGURE };
     writeln!(f, "\n{:<LABEL$}{:>width$} {:>width$}", stage.name, "valid", "test")?;
-    for (name, _) in asked {
-        let figure = |scores: &Option<Scores>, spreads: &Option<Scores>| {
-            let spread = spread(spreads, name).map_or(String::new(), |spread| format!(" ± {spread:.4}"));
-            let figure = scores.as_ref().and_then(|scores| scores.get(name));
-            figure.map_or("–".to_owned(), |figure| format!("{figure:.4}{spread}"))
-        };
-        let (valid, test) = (figure(&stage.valid, &stage.valid_spread), figure(&stage.test, &stage.test_spread));
+    for [name, valid, test] in figures {
         writeln!(f, "{name:<LABEL$}{valid:>width$} {test:>width$}")?;
     }
     writeln!(f)
+}
+
+impl Stage {
+    /// The name of each figure, its value on validation and on test, each with its spread.
+    pub(in crate::report) fn figures(&self) -> Vec<[String; 3]> {
+        let asked = self.test.as_ref().or(self.valid.as_ref()).map_or(&[][..], |scores| &scores.0);
+        let row = |(name, _): &(String, f64)| {
+            let of = |scores: &Option<Scores>| scores.as_ref().and_then(|scores| scores.get(name));
+            let cell = |figure: &Option<Scores>, spread: &Option<Scores>| {
+                let spread = of(spread).map_or(String::new(), |spread| format!(" ± {spread:.4}"));
+                of(figure).map_or("–".to_owned(), |figure| format!("{figure:.4}{spread}"))
+            };
+            [name.clone(), cell(&self.valid, &self.valid_spread), cell(&self.test, &self.test_spread)]
+        };
+        asked.iter().map(row).collect()
+    }
 }
 
 /// Columns of a figure, and of the spread beside it.

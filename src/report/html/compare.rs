@@ -1,8 +1,8 @@
 //! Several runs side by side.
 
-use super::bars::{Bar, Bars};
+use super::chart::{Bar, bars};
 use super::scatter::scatter;
-use super::spectra::{convergence, convergence_series, decomposed, spectrum, spectrum_series};
+use super::spectra::{self, Decomposed, decomposed};
 use super::text::{escape, number, size, time};
 use super::{figure, page, section, table};
 use crate::experiment::metrics::Stage;
@@ -103,33 +103,20 @@ fn figures(runs: &[Shown]) -> String {
 }
 
 fn decompositions(runs: &[Shown]) -> Vec<String> {
-    let first = || runs.iter().enumerate().filter_map(|(at, run)| Some((at % COLOURS, run, decomposed(run).next()?)));
-    let spectra =
-        first().map(|(colour, run, (_, _, found))| spectrum_series(colour, &run.name, &found.singular_values, "σ"));
-    let residuals = first()
-        .map(|(colour, run, (_, _, found))| spectrum_series(colour, &run.name, &found.relative_residuals, "residual"));
-    let ways = first().map(|(colour, run, (_, stage, found))| convergence_series(colour, &run.name, stage, found));
-    let worst = |run: &Shown| {
-        let worst = run
-            .metrics
-            .stages
-            .iter()
-            .filter_map(|stage| stage.decomposition?.max_relative_residual)
-            .reduce(f64::max)?;
-        Some(Bar { name: run.name.clone(), parts: vec![worst], amount: number(worst) })
+    let first = |(at, run): (usize, _)| {
+        let first = decomposed(run).next()?;
+        Some(Decomposed { colour: at % COLOURS, name: &run.name, ..first })
     };
-    let bars =
-        Bars { about: "Worst residual".to_owned(), parts: vec![], bars: runs.iter().filter_map(worst).collect() };
-    vec![
-        spectrum("Singular values", "singular value σ", spectra.collect()),
-        spectrum("Residual of each triplet", "residual / σ", residuals.collect()),
-        convergence(ways.collect()),
-        if bars.bars.is_empty() {
-            String::new()
-        } else {
-            figure("", "Worst residual of any triplet, relative to its σ", &bars.draw())
-        },
-    ]
+    let first: Vec<Decomposed> = runs.iter().enumerate().filter_map(first).collect();
+    let worst = |run: &Shown| {
+        let all = run.metrics.stages.iter().filter_map(|stage| stage.decomposition?.max_relative_residual);
+        let worst = all.reduce(f64::max)?;
+        Some(Bar::new(&run.name, worst, number(worst)))
+    };
+    let worst: Vec<Bar> = runs.iter().filter_map(worst).collect();
+    let mut charts = spectra::decompositions(&first);
+    charts.push(bars("Worst residual of any triplet, relative to its σ", &[], &worst));
+    charts
 }
 
 fn cost(runs: &[Shown]) -> Vec<String> {
@@ -138,20 +125,13 @@ fn cost(runs: &[Shown]) -> Vec<String> {
         let parts = vec![seconds.load, seconds.train, seconds.evaluate];
         Bar { name: run.name.clone(), parts, amount: time(seconds.total) }
     };
-    let parts = ["load", "train", "evaluate"].map(str::to_owned).to_vec();
-    let times = Bars { about: "Time of each run".to_owned(), parts, bars: runs.iter().map(bar).collect() };
+    let times: Vec<Bar> = runs.iter().map(bar).collect();
     let bar = |run: &Shown| {
         let bytes = run.metrics.peak_memory_bytes?;
-        Some(Bar { name: run.name.clone(), parts: vec![bytes as f64], amount: size(bytes) })
+        Some(Bar::new(&run.name, bytes as f64, size(bytes)))
     };
-    let bars: Vec<Bar> = runs.iter().filter_map(bar).collect();
-    let memory = match bars.is_empty() {
-        true => String::new(),
-        false => {
-            figure("", "Peak memory", &Bars { about: "Peak memory of each run".to_owned(), parts: vec![], bars }.draw())
-        }
-    };
-    vec![figure("", "Time", &times.draw()), memory]
+    let memory: Vec<Bar> = runs.iter().filter_map(bar).collect();
+    vec![bars("Time", &["load", "train", "evaluate"], &times), bars("Peak memory", &[], &memory)]
 }
 
 fn maps(runs: &[Shown]) -> Vec<String> {

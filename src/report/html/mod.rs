@@ -1,13 +1,11 @@
 //! A report as one HTML page that needs nothing else: charts are SVG, made here, and readable without scripts; a small
 //! script only shows what the pointer is over.
 
-mod axis;
-mod bars;
+mod chart;
 mod compare;
 mod cost;
 mod degrees;
 mod grid;
-mod lines;
 mod quality;
 mod run;
 mod scatter;

@@ -23,7 +23,12 @@ pub fn report(run: &Shown) -> String {
         section("run", "What was run", "", &[what_was_run(run)]),
         section("figures", "Figures", FIGURES, &[figures(&metrics.stages)]),
         section("map", "Map", "", &[map(run)]),
-        section("decomposition", "Decomposition", DECOMPOSITION, &spectra::decomposition(run)),
+        section(
+            "decomposition",
+            "Decomposition",
+            DECOMPOSITION,
+            &spectra::decompositions(&spectra::decomposed(run).collect::<Vec<_>>()),
+        ),
         section("quality", "How good it is", "", &quality::quality(run)),
         section("training", "Fine-tuning", "", &training::training(run)),
         section("graph", "Graph", "", &[run.details.degrees.as_ref().map_or(String::new(), degrees::degrees)]),
@@ -143,19 +148,12 @@ fn what_was_run(run: &Shown) -> String {
 fn figures(stages: &[Stage]) -> String {
     let mut rows = Vec::new();
     for stage in stages {
-        let asked = stage.test.as_ref().or(stage.valid.as_ref()).map_or(&[][..], |scores| &scores.0);
-        for (name, _) in asked {
-            let cell = |scores: &Option<Scores>, spread: &Option<Scores>| {
-                let of = |scores: &Option<Scores>| scores.as_ref().and_then(|scores| scores.get(name));
-                let spread = of(spread).map_or(String::new(), |spread| format!(" ± {spread:.4}"));
-                of(scores).map_or("–".to_owned(), |figure| format!("{figure:.4}{spread}"))
-            };
-            let (valid, test) = (cell(&stage.valid, &stage.valid_spread), cell(&stage.test, &stage.test_spread));
-            rows.push(vec![stage.name.to_string(), name.clone(), valid, test, time(stage.seconds)]);
-        }
-        if asked.is_empty() {
-            let dash = || "–".to_owned();
-            rows.push(vec![stage.name.to_string(), dash(), dash(), dash(), time(stage.seconds)]);
+        let figures = stage.figures();
+        let of_stage =
+            |[name, valid, test]: [String; 3]| vec![stage.name.to_string(), name, valid, test, time(stage.seconds)];
+        match figures.is_empty() {
+            true => rows.push(of_stage(["–"; 3].map(str::to_owned))),
+            false => rows.extend(figures.into_iter().map(of_stage)),
         }
     }
     match rows.is_empty() {
