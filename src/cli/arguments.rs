@@ -1,8 +1,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::builder::RangedU64ValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 
 use super::checkpoints::{Checkpoints, DEFAULT_SECONDS};
@@ -33,7 +33,8 @@ pub(super) fn worker_count() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::<usize>::new().range(1..=MOST_WORKERS)
 }
 
-/// Truncated SVD of matrices that are never formed, over graphs: run an experiment and read how far to trust it.
+/// Truncated SVD of matrices that are never formed, over graphs: run an experiment and read how far
+/// to trust it.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "isvd-dist", version, after_help = AFTER, after_long_help = after_long())]
 #[command(args_conflicts_with_subcommands = true)]
@@ -58,13 +59,14 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Write a checkpoint every so many seconds or iterations (10it), or off. A run that was interrupted goes on from the
-    /// newest with --resume
+    /// Write a checkpoint every so many seconds or iterations (10it), or off. A run that was
+    /// interrupted goes on from the newest with --resume
     #[arg(long, value_name = "SECONDS|Nit|off", default_value = DEFAULT_SECONDS,
           value_parser = super::checkpoints::parse, hide_short_help = true)]
     pub checkpoint: Checkpoints,
 
-    /// Go on from the newest checkpoint in the --out folder, if there is one; any number of workers will do
+    /// Go on from the newest checkpoint in the --out folder, if there is one; any number of workers
+    /// will do
     #[arg(long)]
     pub resume: bool,
 
@@ -81,10 +83,11 @@ pub struct Arguments {
     pub quiet: bool,
 
     /// Tell on stderr what happens, down to every step of every worker
-    #[arg(long, value_enum, value_name = "LEVEL", default_value = "warn", hide_short_help = true)]
-    pub log: Log,
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level(), hide_short_help = true)]
+    pub log: LevelFilter,
 
-    /// Write a time line of every step of every worker to this file, which Perfetto and Chrome's tracing page open
+    /// Write a time line of every step of every worker to this file, which Perfetto and Chrome's
+    /// tracing page open
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub trace: Option<PathBuf>,
 
@@ -110,7 +113,8 @@ impl Arguments {
 /// What to compute, and on which data.
 #[derive(Debug, Clone, Args)]
 pub struct What {
-    /// The experiment: a shipped config by name (ddi, or ddi.toml where there is no such file), or your own TOML file by path
+    /// The experiment: a shipped config by name (ddi, or ddi.toml where there is no such file), or
+    /// your own TOML file by path
     #[arg(long, value_name = "NAME|PATH", default_value = shipped::DEFAULT)]
     pub config: PathBuf,
 
@@ -118,11 +122,13 @@ pub struct What {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
-    /// Override an entry of the config, such as embedding.rank=64; may be repeated, the last one wins
+    /// Override an entry of the config, such as embedding.rank=64; may be repeated, the last one
+    /// wins
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
-    /// Decompose this matrix, such as "walk(T, 5) - 0.02 * (J - A)", instead of that of the config: as --set matrix=TEXT
+    /// Decompose this matrix, such as "walk(T, 5) - 0.02 * (J - A)", instead of that of the config:
+    /// as --set matrix=TEXT
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, hide_short_help = true)]
     pub matrix: Option<String>,
 
@@ -174,34 +180,18 @@ pub enum Command {
     Man(Man),
 }
 
-/// How much is told, as the command line spells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Log {
-    /// Nothing.
-    Off,
-    /// What went wrong.
-    Error,
-    /// What may be wrong.
-    Warn,
-    /// Every stage.
-    Info,
-    /// Every iteration.
-    Debug,
-    /// Every step of every worker.
-    Trace,
-}
-
-impl From<Log> for LevelFilter {
-    fn from(log: Log) -> Self {
-        match log {
-            Log::Off => Self::OFF,
-            Log::Error => Self::ERROR,
-            Log::Warn => Self::WARN,
-            Log::Info => Self::INFO,
-            Log::Debug => Self::DEBUG,
-            Log::Trace => Self::TRACE,
-        }
-    }
+/// Reads a level of the log.
+pub(super) fn log_level() -> impl TypedValueParser<Value = LevelFilter> {
+    let level = |name: &'static str, help: &'static str| PossibleValue::new(name).help(help);
+    let levels = PossibleValuesParser::new([
+        level("off", "Nothing"),
+        level("error", "What went wrong"),
+        level("warn", "What may be wrong"),
+        level("info", "Every stage"),
+        level("debug", "Every iteration"),
+        level("trace", "Every step of every worker"),
+    ]);
+    levels.try_map(|name| name.parse::<LevelFilter>())
 }
 
 const AFTER: &str = "\

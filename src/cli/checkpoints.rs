@@ -14,7 +14,8 @@ const ITERATIONS: &str = "it";
 /// The folder of checkpoints, within that of the results.
 const FOLDER: &str = "checkpoint";
 
-/// How often there is a checkpoint, as the command line spells it: a number of seconds, of iterations, or `off`.
+/// How often there is a checkpoint, as the command line spells it: a number of seconds, of
+/// iterations, or `off`.
 pub(super) fn parse(text: &str) -> Result<Checkpoints, String> {
     let expected = || {
         format!("give a number of seconds, such as {DEFAULT_SECONDS}, of iterations, such as 10{ITERATIONS}, or off")

@@ -1,14 +1,12 @@
 //! `isvd-dist datasets`: which there are, where they are, and how to get them.
 
 use std::cell::RefCell;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
 
-use super::{Error, signals};
+use super::{Error, print_as, print_text, signals};
 use crate::dataset::catalog::{self, CatalogError, ENTRIES, Entry};
 use crate::dataset::fetch::{self, Mirror, Options};
 use crate::report::catalog::{Details, Listing, Receipt};
@@ -32,7 +30,8 @@ enum Action {
     List(List),
     /// Tell all about a dataset: its source, its files and what is in them
     Info(Info),
-    /// Download datasets, verify and unpack them; a download that was broken off goes on where it stopped
+    /// Download datasets, verify and unpack them; a download that was broken off goes on where it
+    /// stopped
     Fetch(Fetch),
 }
 
@@ -65,11 +64,13 @@ struct Fetch {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 
-    /// The folder to put datasets into [default: $ISVD_DATA, ./data if there is one, the user's cache folder]
+    /// The folder to put datasets into [default: $ISVD_DATA, ./data if there is one, the user's
+    /// cache folder]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// A mirror, with the files of the source under the same names: URL/ppi/train.txt.npy, URL/ind.cora.x, URL/ddi.zip
+    /// A mirror, with the files of the source under the same names: URL/ppi/train.txt.npy,
+    /// URL/ind.cora.x, URL/ddi.zip
     #[arg(long, value_name = "URL")]
     from: Option<Mirror>,
 
@@ -99,7 +100,7 @@ impl Datasets {
 fn list(options: &List) -> Result<(), Error> {
     let folders = folders(options.data.as_deref())?;
     let listing = Listing::new(ENTRIES.iter().map(|entry| (entry, catalog::locate_among(entry, &folders).ok())));
-    show(&listing, options.json)
+    print_as(&listing, options.json)
 }
 
 fn info(options: &Info) -> Result<(), Error> {
@@ -116,7 +117,7 @@ fn info(options: &Info) -> Result<(), Error> {
         Err(error) => return Err(error.into()),
     };
     let statuses = entry.check(&folder)?;
-    show(&Details::new(entry, &folder, complete, statuses), options.list.json)
+    print_as(&Details::new(entry, &folder, complete, statuses), options.list.json)
 }
 
 fn fetch(options: &Fetch) -> Result<(), Error> {
@@ -131,7 +132,7 @@ fn fetch(options: &Fetch) -> Result<(), Error> {
             .map_err(|source| Error::Fetch { dataset: entry.name, source: source.into() })?;
         downloads.end();
         if !options.quiet {
-            print(&Receipt { name: entry.name, fetched: &fetched }.to_string())?;
+            print_text(Receipt { name: entry.name, fetched: &fetched }.to_string())?;
         }
     }
     Ok(())
@@ -183,21 +184,4 @@ fn home(entry: &Entry) -> PathBuf {
 
 fn target(entry: &Entry, data: Option<&Path>) -> PathBuf {
     catalog::target_folder(data).join(entry.folder)
-}
-
-fn show<T: ToString + Serialize>(what: &T, json: bool) -> Result<(), Error> {
-    let text = match json {
-        true => serde_json::to_string_pretty(what).map(|text| text + "\n").map_err(io::Error::from),
-        false => Ok(what.to_string()),
-    };
-    print(&text.map_err(|source| Error::Stdout { source })?)
-}
-
-/// Prints on stdout. A reader who has seen enough (`| head`) is not an error.
-fn print(text: &str) -> Result<(), Error> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(source) if source.kind() != io::ErrorKind::BrokenPipe => Err(Error::Stdout { source }),
-        _ => Ok(()),
-    }
 }

@@ -1,6 +1,7 @@
 //! `isvd-dist doctor`: what this machine has, and whether a run would get through.
 
 use std::env;
+use std::fmt;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -8,15 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use serde::Serialize;
 
-use super::{Error, memory, print_text};
+use super::{Error, memory, print_as};
 use crate::dataset::catalog::{self, CatalogError, DATA_VARIABLE, ENTRIES};
 use crate::engine::Cluster;
 use crate::graph::Sparse;
 use crate::kernel::{Simd, cores};
 use crate::matrix::Matrix;
 use crate::report::catalog::fetch_command;
-use crate::report::doctor::{Checkup, Finding};
 use crate::report::table::thousands;
 use crate::svd::{Options, decompose};
 
@@ -68,14 +69,74 @@ impl Doctor {
         findings.extend(data_folder(self.data.as_deref()));
         findings.extend(datasets(self.data.as_deref()));
         let checkup = Checkup { findings };
-        let text = match self.json {
-            false => checkup.to_string(),
-            true => serde_json::to_string_pretty(&checkup).map_err(|error| Error::Show(error.into()))? + "\n",
-        };
-        print_text(text)?;
-        match checkup.broken() {
+        print_as(&checkup, self.json)?;
+        match checkup.findings.iter().filter(|finding| finding.state == State::Broken).count() {
             0 => Ok(()),
             broken => Err(Error::Unwell { broken }),
+        }
+    }
+}
+
+/// All findings, in the order in which people read them.
+#[derive(Serialize)]
+struct Checkup {
+    findings: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    name: String,
+    state: State,
+    found: String,
+    /// The way out, where there is something to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Good,
+    /// Runs can do without it.
+    Absent,
+    /// Runs would fail.
+    Broken,
+}
+
+impl Finding {
+    fn good(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { name: name.into(), state: State::Good, found: found.into(), remedy: None }
+    }
+
+    fn absent(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { state: State::Absent, remedy: Some(remedy.into()), ..Self::good(name, found) }
+    }
+
+    fn broken(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { state: State::Broken, ..Self::absent(name, found, remedy) }
+    }
+}
+
+impl fmt::Display for Checkup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Finding { name, state, found, remedy } in &self.findings {
+            let mark = match state {
+                State::Good => "ok",
+                State::Absent => "-",
+                State::Broken => "BROKEN",
+            };
+            writeln!(f, "{mark:<8}{name:<20}{found}")?;
+            if let (State::Broken, Some(remedy)) = (state, remedy) {
+                writeln!(f, "{:28}{remedy}", "")?;
+            }
+        }
+        // The remedy for all absent datasets is alike, so one is shown.
+        let absent = self.findings.iter().find(|finding| finding.state == State::Absent);
+        match absent.and_then(|finding| finding.remedy.as_ref()) {
+            Some(remedy) => {
+                writeln!(f, "\nWhat is marked - is not needed. To have it, type for instance: {remedy}")
+            }
+            None => Ok(()),
         }
     }
 }

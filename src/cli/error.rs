@@ -145,9 +145,6 @@ pub enum Error {
     /// The results cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A plan cannot be printed.
-    #[error("cannot print")]
-    Show(#[source] io::Error),
     /// The results are written but cannot be printed.
     #[error("cannot print the results on stdout; they are in {}", folder.display())]
     Print {
@@ -181,12 +178,9 @@ pub enum Error {
     /// A stream cannot be followed.
     #[error(transparent)]
     Follow(Box<FollowError>),
-    /// There is nothing but the answer on stdout, and it cannot be printed.
+    /// The answer cannot be printed, and is nowhere else.
     #[error("cannot print on stdout")]
-    Stdout {
-        /// What the system said.
-        source: io::Error,
-    },
+    Stdout(#[source] io::Error),
 }
 
 /// Boxes what is large.
@@ -335,12 +329,9 @@ impl Error {
             Self::Follow(error) if error.is_misuse() => Self::USAGE,
             Self::Follow(error) if error.is_of_system() => Self::FAILED,
             Self::Follow(_) => Self::DATA,
-            Self::Output(_)
-            | Self::Show(_)
-            | Self::Print { .. }
-            | Self::Timeline { .. }
-            | Self::Unwell { .. }
-            | Self::Stdout { .. } => Self::FAILED,
+            Self::Output(_) | Self::Print { .. } | Self::Timeline { .. } | Self::Unwell { .. } | Self::Stdout(_) => {
+                Self::FAILED
+            }
         }
     }
 }
@@ -367,7 +358,8 @@ fn kind() -> &'static str {
     if has_colours() { "\x1b[1;31merror:\x1b[0m " } else { "error: " }
 }
 
-/// Tells a person what went wrong and why, on stderr. A closed stderr is no reason to fail differently.
+/// Tells a person what went wrong and why, on stderr. A closed stderr is no reason to fail
+/// differently.
 pub fn print(error: &Error) {
     if matches!(error, Error::Interrupted { is_told: true, .. }) {
         return;

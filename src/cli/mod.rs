@@ -1,7 +1,8 @@
 //! The command line: arguments in, exit code out.
 //!
-//! [`execute`] does what the [`Arguments`] say. Those of an experiment become a validated [`Request`] once, and [`run`]
-//! carries it out; a [`Command`] carries itself out. An [`Error`] knows its exit code.
+//! [`execute`] does what the [`Arguments`] say. Those of an experiment become a validated
+//! [`Request`] once, and [`run`] carries it out; a [`Command`] carries itself out. An [`Error`]
+//! knows its exit code.
 
 mod arguments;
 mod checkpoints;
@@ -17,6 +18,7 @@ mod hint;
 mod launch;
 mod memory;
 mod predict;
+mod print;
 mod report;
 mod request;
 mod results;
@@ -39,12 +41,12 @@ pub use follow::{Cadence, Follow, FollowError};
 #[cfg(unix)]
 pub use launch::Launch;
 pub use predict::Predict;
+use print::{print_as, print_json, print_text};
 pub use report::Report;
 pub use request::{Format, Request};
 pub use results::export::Export;
 pub use results::neighbors::Neighbors;
 pub use results::score::Score;
-use run::print_text;
 pub use run::run;
 pub use serve::Serve;
 pub use shell::{Completions, Man};

@@ -7,8 +7,8 @@ use std::time::Instant;
 use clap::Args;
 
 use super::arguments::worker_count;
+use super::print::print_results;
 use super::request::data_folder;
-use super::run::print;
 use super::{Error, signals};
 use crate::config::Experiment;
 use crate::dataset::format::EdgeOptions;
@@ -35,7 +35,8 @@ pub struct Predict {
     #[arg(long, value_name = "DIR")]
     pub model: PathBuf,
 
-    /// A new graph: an edge file whose ids are the rows of --features [default: the graph it was trained on]
+    /// A new graph: an edge file whose ids are the rows of --features [default: the graph it was
+    /// trained on]
     #[arg(long, value_name = "FILE", requires = "features")]
     pub graph: Option<PathBuf>,
 
@@ -51,7 +52,8 @@ pub struct Predict {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
-    /// The folder that predictions are written to [default: predictions/ in the folder of the model]
+    /// The folder that predictions are written to [default: predictions/ in the folder of the
+    /// model]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
@@ -113,7 +115,7 @@ impl Predict {
         files.push(ResultFile::new(IDS, |mut file| dataset.ids.write(&mut file)));
         folder.write_files(files)?;
         let text = predictions(&dataset, &probabilities, classes, start.elapsed(), &folder.path().join(PREDICTIONS));
-        print(Ok(text), &folder)
+        print_results(Ok(text), &folder)
     }
 
     /// The data that the model was trained on, loaded again.

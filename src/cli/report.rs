@@ -1,4 +1,5 @@
-//! `isvd-dist report`: the report of a run written again, or one that compares several; and what every run leaves of it.
+//! `isvd-dist report`: the report of a run written again, or one that compares several; and what
+//! every run leaves of it.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -21,7 +22,8 @@ pub struct Report {
     #[arg(value_name = "DIR", required = true)]
     pub folders: Vec<PathBuf>,
 
-    /// The file to write [default: report.html in the folder of the run; of several, in this folder]
+    /// The file to write [default: report.html in the folder of the run; of several, in this
+    /// folder]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -91,7 +93,8 @@ fn quoted(word: &str) -> Cow<'_, str> {
 fn timestamp(moment: SystemTime) -> String {
     let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
-    // Years begin in March, so that a leap day is the last of its year; 400 of them have 146,097 days.
+    // Years begin in March, so that a leap day is the last of its year; 400 of them have 146,097
+    // days.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

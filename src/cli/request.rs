@@ -71,7 +71,6 @@ impl Request {
         let (experiment, data) = (what.experiment()?, data_folder(what.data.clone())?);
         let peers = peers.settings()?;
         check_shared(&experiment.dataset, peers.as_ref().map_or(1, |peers| peers.addresses.len()))?;
-        let log = LevelFilter::from(log);
         Ok(Self {
             cluster: Cluster { workers: workers.count(), transport, memory: memory.or_else(memory::share), mesh: None },
             data,

@@ -1,10 +1,11 @@
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::cluster::with_peers;
 use super::error::note;
 use super::hint::worded_notice;
+use super::print::print_results;
 use super::{Error, Format, Request, report, signals};
 use crate::engine::checkpoint::Interrupt;
 use crate::experiment::metrics::{Metrics, Stage};
@@ -15,7 +16,8 @@ use crate::report::saved::prediction_files;
 use crate::report::table::Table;
 use crate::report::trace::{Timeline, listen};
 
-/// Loads, computes, evaluates, writes and prints; of several processes the first alone does the last two.
+/// Loads, computes, evaluates, writes and prints; of several processes the first alone does the
+/// last two.
 pub fn run(request: &Request) -> Result<(), Error> {
     let process = request.peers.as_ref().map_or(0, |peers| peers.process);
     let make = |path: &PathBuf| {
@@ -76,23 +78,5 @@ fn show(metrics: &Metrics, format: Format, folder: &Folder) -> Result<(), Error>
         Format::Table => Ok(Table { metrics, folder: folder.path() }.to_string()),
         Format::Json => metrics.to_json().map_err(io::Error::from),
     };
-    print(text, folder)
-}
-
-/// Prints on stdout what is in a folder already. A reader who has seen enough (`| head`) is not an error.
-pub(super) fn print(text: io::Result<String>, folder: &Folder) -> Result<(), Error> {
-    text.and_then(write_out).map_err(|source| Error::Print { folder: folder.path().to_owned(), source })
-}
-
-/// Prints on stdout.
-pub(super) fn print_text(text: String) -> Result<(), Error> {
-    write_out(text).map_err(Error::Show)
-}
-
-fn write_out(text: String) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
+    print_results(text, folder)
 }

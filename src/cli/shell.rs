@@ -1,4 +1,5 @@
-//! `isvd-dist completions` and `isvd-dist man`: what shells and readers of manuals want to know of the command line.
+//! `isvd-dist completions` and `isvd-dist man`: what shells and readers of manuals want to know of
+//! the command line.
 
 use std::fs;
 use std::io;
@@ -43,7 +44,8 @@ impl Completions {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = MANUAL)]
 pub struct Man {
-    /// The folder to write isvd-dist.1 and a page for every command into [default: print the first on stdout]
+    /// The folder to write isvd-dist.1 and a page for every command into [default: print the first
+    /// on stdout]
     #[arg(value_name = "DIR")]
     pub folder: Option<PathBuf>,
 }
@@ -60,7 +62,7 @@ impl Man {
             None => {
                 let mut text = Vec::new();
                 let printed = clap_mangen::Man::new(Arguments::command()).render(&mut text);
-                printed.map_err(|source| Error::Stdout { source })?;
+                printed.map_err(Error::Stdout)?;
                 print_text(String::from_utf8_lossy(&text).into_owned())
             }
             Some(folder) => {

@@ -25,8 +25,8 @@ struct Run {
     mesh: OnceLock<&'static Mesh>,
 }
 
-/// Handles signals from now on. The first asks the run to end after its next checkpoint, or ends the
-/// process at once where nothing could be kept. The second ends the process at once.
+/// Handles signals from now on. The first asks the run to end after its next checkpoint, or ends
+/// the process at once where nothing could be kept. The second ends the process at once.
 pub(super) fn install(request: &Request) -> Interrupt {
     let interrupt = Interrupt::default();
     RUN.get_or_init(|| Run { request: request.clone(), mesh: OnceLock::new() });

@@ -9,7 +9,8 @@ use crate::kernel;
 /// How many compute.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Workers {
-    /// How many worker threads of this process compute [default: one a core]. The results do not depend on it
+    /// How many worker threads of this process compute [default: one a core]. The results do not
+    /// depend on it
     #[arg(long = "workers", value_name = "N", value_parser = worker_count())]
     pub asked: Option<usize>,
 }
@@ -20,15 +21,16 @@ impl Workers {
         self.asked.unwrap_or_else(kernel::cores)
     }
 
-    /// Says on stderr which number would be faster, where so many processes of this machine start more workers than it has cores.
+    /// Says on stderr which number would be faster, where so many processes of this machine start
+    /// more workers than it has cores.
     pub(super) fn advise(self, processes: usize) {
         if let Some(advice) = self.advice(processes, kernel::cores()) {
             note(&advice);
         }
     }
 
-    /// All workers of a process are woken at every step: four on two cores take 1.1 times as long as two on ogbl-ddi, and 1.4
-    /// times on R-MAT graphs of 2^18 nodes.
+    /// All workers of a process are woken at every step: four on two cores take 1.1 times as long
+    /// as two on ogbl-ddi, and 1.4 times on R-MAT graphs of 2^18 nodes.
     fn advice(self, processes: usize, cores: usize) -> Option<String> {
         let (asked, better) = (self.asked?, (cores / processes).max(1));
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

@@ -10,7 +10,8 @@ use crate::svd::TRUSTED_RESIDUAL;
 pub const DEFAULT_SEED: u64 = 1;
 /// The longest walk, C.
 pub const DEFAULT_WINDOW: usize = 5;
-/// The longest walk that a config may ask for: every step is a product, and an operator of the dataflow.
+/// The longest walk that a config may ask for: every step is a product, and an operator of the
+/// dataflow.
 pub const MOST_STEPS: u32 = 1000;
 /// The most times that nodes may be scored.
 pub const MOST_PASSES: u32 = 10;

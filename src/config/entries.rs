@@ -6,11 +6,12 @@ use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Place};
+use super::experiment::finite;
 use super::keys::{self, KEYS, Key};
 use super::scalar::{Names, Scalar};
 
-/// The value of every key that was set, the last one where it was set twice, and the tables that were opened and left
-/// empty.
+/// The value of every key that was set, the last one where it was set twice, and the tables that
+/// were opened and left empty.
 #[derive(Debug, Default)]
 pub(super) struct Entries(BTreeMap<&'static str, Entry>, BTreeSet<String>);
 
@@ -47,7 +48,8 @@ impl Entries {
         Ok(entries)
     }
 
-    /// Overrides one entry by `key=value`. A value that is not TOML is taken as a string, so that words need no quotes.
+    /// Overrides one entry by `key=value`. A value that is not TOML is taken as a string, so that
+    /// words need no quotes.
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
         let written = || Place::Assignment { text: assignment.to_owned() };
         let malformed = || ConfigError::Assignment { place: written() };
@@ -96,7 +98,8 @@ impl Entries {
         }
     }
 
-    /// The value of `key` as `read` understands it; what `read` turns down is an error that says what is accepted.
+    /// The value of `key` as `read` understands it; what `read` turns down is an error that says
+    /// what is accepted.
     pub fn get<T>(&self, key: &Key, read: impl Fn(&Scalar) -> Option<T>) -> Result<Option<T>, ConfigError> {
         let Some(entry) = self.0.get(key.path) else {
             return Ok(None);
@@ -145,14 +148,7 @@ impl Entries {
 
     /// A finite number that `accept` likes, written with or without a point.
     pub fn number(&self, key: &Key, accept: impl Fn(f64) -> bool) -> Result<Option<f64>, ConfigError> {
-        self.get(key, |value| {
-            let number = match *value {
-                Scalar::Float(number) => number,
-                Scalar::Integer(number) => number as f64,
-                _ => return None,
-            };
-            (number.is_finite() && accept(number)).then_some(number)
-        })
+        self.get(key, |value| finite(value).filter(|number| accept(*number)))
     }
 
     /// One of a few names.

@@ -69,10 +69,12 @@ pub struct Update {
 }
 
 impl Experiment {
-    /// Reads a config file, or the shipped config of that name, and overrides its entries by each `key=value` in turn.
+    /// Reads a config file, or the shipped config of that name, and overrides its entries by each
+    /// `key=value` in turn.
     ///
-    /// What has a folder in front or ends in `.toml` is a path; anything else is a name. Where there is no file at a path such as
-    /// `ddi.toml` or `configs/ddi.toml`, it means the shipped config of that name.
+    /// What has a folder in front or ends in `.toml` is a path; anything else is a name. Where
+    /// there is no file at a path such as `ddi.toml` or `configs/ddi.toml`, it means the shipped
+    /// config of that name.
     ///
     /// ```
     /// use isvd_dist::config::Experiment;
@@ -194,9 +196,9 @@ pub(super) fn text(value: &Scalar) -> Option<String> {
     }
 }
 
-/// How edges become a graph where a config does not say. For classifying nodes an edge is there or not, and every node has a
-/// loop anyway. R-MAT draws some edges more than once. A store is what it was made of; that it cannot be opened is said when
-/// it is loaded.
+/// How edges become a graph where a config does not say. For classifying nodes an edge is there or
+/// not, and every node has a loop anyway. R-MAT draws some edges more than once. A store is what it
+/// was made of; that it cannot be opened is said when it is loaded.
 pub fn usual_import(dataset: &Source, is_for_nodes: bool) -> Import {
     match dataset {
         _ if is_for_nodes => Import { duplicates: Duplicates::Once, self_loops: SelfLoops::Drop },
@@ -300,7 +302,7 @@ fn share(value: &Scalar) -> Option<f64> {
 }
 
 /// Any number but an infinite one.
-fn finite(value: &Scalar) -> Option<f64> {
+pub(super) fn finite(value: &Scalar) -> Option<f64> {
     match *value {
         Scalar::Float(number) => Some(number).filter(|number| number.is_finite()),
         Scalar::Integer(number) => Some(number as f64),

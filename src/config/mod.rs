@@ -1,8 +1,8 @@
 //! An experiment as TOML, with assignments `key=value` that override it.
 //!
 //! A config is read once into a validated [`Experiment`]; nothing after that meets a raw value.
-//! Each key is declared once, as a [`Key`] with what it accepts and its default. Error messages, the
-//! help of the command line and `docs/config.md` are written from that declaration. Every error
+//! Each key is declared once, as a [`Key`] with what it accepts and its default. Error messages,
+//! the help of the command line and `docs/config.md` are written from that declaration. Every error
 //! names the key, the place (the line of the file, or the assignment) and what is accepted.
 
 mod defaults;

@@ -3,7 +3,7 @@
 use super::defaults::*;
 use super::entries::Entries;
 use super::error::ConfigError;
-use super::experiment::{boolean, count, list, text};
+use super::experiment::{boolean, count, finite, list, text};
 use super::scalar::{self, Scalar};
 use super::{keys, keys::Key};
 use crate::dataset::{NodeFiles, NodeSplitFrom};
@@ -257,20 +257,12 @@ fn switch(entries: &Entries, key: &Key, default: bool) -> Result<bool, ConfigErr
     Ok(entries.get(key, boolean)?.unwrap_or(default))
 }
 
-fn number(value: &Scalar) -> Option<f64> {
-    match *value {
-        Scalar::Float(number) => Some(number).filter(|number| number.is_finite()),
-        Scalar::Integer(number) => Some(number as f64),
-        _ => None,
-    }
-}
-
 fn positive(value: &Scalar) -> Option<f64> {
-    number(value).filter(|&number| number > 0.0)
+    finite(value).filter(|&number| number > 0.0)
 }
 
 fn targets(value: &Scalar) -> Option<Targets> {
-    match list(value, number)?[..] {
+    match list(value, finite)?[..] {
         [hit, miss] if hit > miss => {
             let targets = Targets { hit: hit as f32, miss: miss as f32 };
             (targets.hit.is_finite() && targets.miss.is_finite()).then_some(targets)

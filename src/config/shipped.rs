@@ -60,7 +60,8 @@ pub(super) fn is_name(config: &Path) -> bool {
     config.file_name() == Some(config.as_os_str()) && config.extension() != Some(OsStr::new("toml"))
 }
 
-/// The shipped config whose file is meant by a path: its own file name, in the current folder or in `configs`.
+/// The shipped config whose file is meant by a path: its own file name, in the current folder or in
+/// `configs`.
 pub(super) fn named_by_file(path: &Path) -> Option<&'static str> {
     let folder = path.parent()?.strip_prefix(".").unwrap_or(path.parent()?);
     let is_usual = folder == Path::new("") || folder == Path::new("configs");
@@ -68,7 +69,8 @@ pub(super) fn named_by_file(path: &Path) -> Option<&'static str> {
     SHIPPED.iter().map(|config| config.name).find(|shipped| *shipped == name)
 }
 
-/// The configs that were probably meant by the path of a file that is not there: a file of that folder, or a shipped one.
+/// The configs that were probably meant by the path of a file that is not there: a file of that
+/// folder, or a shipped one.
 pub(super) fn hint(path: &Path, error: &io::Error) -> String {
     if error.kind() != io::ErrorKind::NotFound {
         return String::new();

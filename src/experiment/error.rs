@@ -210,8 +210,8 @@ impl RunError {
         }
     }
 
-    /// The same, with the user's name for the node that the error is about; `order` says which row a
-    /// node has, where not its own.
+    /// The same, with the user's name for the node that the error is about; `order` says which row
+    /// a node has, where not its own.
     pub(super) fn with_node_name(mut self, ids: &Ids, order: Option<&Order>) -> Self {
         let model = match &mut self {
             Self::Embed { source, .. } | Self::Decompose { source, .. } => Some(&mut **source),

@@ -82,7 +82,8 @@ pub enum End {
 }
 
 impl Task<'_> {
-    /// The gauge that counts its work, and whether it counts bytes; the other tasks tell of their steps.
+    /// The counter of its work, and whether it counts bytes; the other tasks tell of their
+    /// steps.
     pub fn gauge(&self) -> Option<(&'static ProgressCounter, bool)> {
         match self {
             Self::Load(_) => Some((&BYTES_READ, true)),

@@ -70,9 +70,11 @@ pub struct EmbeddingFigures {
 pub struct FollowFigures {
     /// Batches that were applied.
     pub batches: u64,
-    /// The batch after which the embedding beside this was found; 0 is the graph that the stream begins with.
+    /// The batch after which the embedding beside this was found; 0 is the graph that the stream
+    /// begins with.
     pub embedded_batch: u64,
-    /// Whether the vectors beside this are turned onto those before them: U√S·Q and V√S·Q with an orthogonal Q.
+    /// Whether the vectors beside this are turned onto those before them: U√S·Q and V√S·Q with an
+    /// orthogonal Q.
     #[serde(default)]
     pub aligned: bool,
     /// The latest time.

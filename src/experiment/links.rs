@@ -119,7 +119,8 @@ impl Runner<'_> {
         })
     }
 
-    /// Embeds again with the validation edges in the graph, and scores with the singular values to the trained power.
+    /// Embeds again with the validation edges in the graph, and scores with the singular values to
+    /// the trained power.
     fn update(&mut self, graph: &Graph, before: &Embedding, power: f64) -> Result<(Embedding, Vec<f64>), RunError> {
         let start = Instant::now();
         let Some(update) = &self.experiment.update else { unreachable!("asked for") };

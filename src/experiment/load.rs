@@ -31,7 +31,8 @@ pub(crate) fn check_weights(experiment: &Experiment, dataset: &Dataset) -> Resul
     }
 }
 
-/// Whether nodes may get other rows. A matrix of the user's own may name single nodes, so its graph stays as it is.
+/// Whether nodes may get other rows. A matrix of the user's own may name single nodes, so its graph
+/// stays as it is.
 pub(crate) fn may_renumber(experiment: &Experiment) -> bool {
     experiment.may_renumber && experiment.matrix.is_none() && experiment.nodes.is_none()
 }
@@ -70,7 +71,8 @@ pub(crate) fn graph_of(
     Ok(graph)
 }
 
-/// The graph of some edges: as a store has it, where its tiles are looked at by whoever uses them, or made of the list.
+/// The graph of some edges: as a store has it, where its tiles are looked at by whoever uses them,
+/// or made of the list.
 pub(super) fn unread_graph_of(
     edges: &Edges,
     import: Import,

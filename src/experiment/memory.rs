@@ -7,21 +7,23 @@ use crate::kernel::buffer::release_unused;
 /// The program itself, its threads and their stacks.
 pub(crate) const PROGRAM_BYTES: u64 = 9 << 20;
 
-/// The most memory that the process has held at once, in bytes; `None` where the system does not tell.
+/// The most memory that the process has held at once, in bytes; `None` where the system does not
+/// tell.
 pub fn peak_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     bytes_of("VmHWM", &status)
 }
 
-/// Forgets the peak so far, so that [`peak_bytes`] tells that of what follows, and tells what is held now. Where the system
-/// does not allow it, nothing happens.
+/// Forgets the peak so far, so that [`peak_bytes`] tells that of what follows, and tells what is
+/// held now. Where the system does not allow it, nothing happens.
 pub fn reset_peak() -> Option<u64> {
     release_unused();
     fs::write("/proc/self/clear_refs", "5").ok()?;
     peak_bytes()
 }
 
-/// Three quarters of what the machine has, or of what its container may use; `None` where the system does not tell.
+/// Three quarters of what the machine has, or of what its container may use; `None` where the
+/// system does not tell.
 pub fn share() -> Option<u64> {
     let read = |path: &str| fs::read_to_string(path).ok();
     let installed = read("/proc/meminfo").and_then(|text| bytes_of("MemTotal", &text));

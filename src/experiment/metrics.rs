@@ -118,7 +118,8 @@ pub struct Stage {
     pub name: Cow<'static, str>,
     /// How long it took.
     pub seconds: f64,
-    /// The figures for choosing settings, if the dataset has pairs or nodes for it; of several runs, the mean.
+    /// The figures for choosing settings, if the dataset has pairs or nodes for it; of several
+    /// runs, the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid: Option<Scores>,
     /// The final figures, if the dataset has pairs or nodes for it; of several runs, the mean.
@@ -142,7 +143,8 @@ pub struct Stage {
     /// The network that was trained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkFigures>,
-    /// The most memory that the process had held at once when the stage was over, where the system tells.
+    /// The most memory that the process had held at once when the stage was over, where the system
+    /// tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
     /// What else was found, which `report.json` holds.
@@ -189,8 +191,8 @@ impl Stage {
         }
     }
 
-    /// Why there are fewer triplets than asked for, if there are. A classifier leaves small singular values out on purpose, and
-    /// components are at most as many as features.
+    /// Why there are fewer triplets than asked for, if there are. A classifier leaves small
+    /// singular values out on purpose, and components are at most as many as features.
     fn missing_triplets(&self, found: &Decomposition) -> Option<String> {
         if ![EMBEDDING, UPDATE].contains(&&*self.name) {
             return None;

@@ -1,9 +1,11 @@
-//! An experiment from end to end: load a graph, embed it or classify its nodes, fine-tune, and evaluate.
+//! An experiment from end to end: load a graph, embed it or classify its nodes, fine-tune, and
+//! evaluate.
 //!
-//! An [`Experiment`] is a validated config. [`Experiment::run`] carries it out and returns an [`Outcome`]: the figures of
-//! every stage, the vectors or the classifier, and what a report shows besides. [`Experiment::run_with`] takes [`Settings`]
-//! as well: workers, a limit of memory, checkpoints, and an [`Observer`] that is told of every [`Event`]. Nothing here
-//! prints or writes results.
+//! An [`Experiment`] is a validated config. [`Experiment::run`] carries it out and returns an
+//! [`Outcome`]: the figures of every stage, the vectors or the classifier, and what a report shows
+//! besides. [`Experiment::run_with`] takes [`Settings`] as well: workers, a limit of memory,
+//! checkpoints, and an [`Observer`] that is told of every [`Event`]. Nothing here prints or writes
+//! results.
 //!
 //! ```
 //! use isvd_dist::config::Experiment;
@@ -79,7 +81,8 @@ pub struct Outcome {
     pub metrics: Metrics,
     /// What the first run found.
     pub found: Found,
-    /// The data, with the user's own ids of the nodes. What became part of a matrix is not in it any more.
+    /// The data, with the user's own ids of the nodes. What became part of a matrix is not in it
+    /// any more.
     pub dataset: Dataset,
     /// How many neighbours nodes have.
     pub degrees: Degrees,
@@ -144,8 +147,8 @@ impl Experiment {
         budget.within(|| self.run_with(&settings))
     }
 
-    /// Carries the experiment out as the settings say. Reading takes as much memory as the current [`Budget`] allows. Of
-    /// several processes the first alone has a plan and the vectors.
+    /// Carries the experiment out as the settings say. Reading takes as much memory as the current
+    /// [`Budget`] allows. Of several processes the first alone has a plan and the vectors.
     pub fn run_with(&self, settings: &Settings) -> Result<Outcome, RunError> {
         let start = Instant::now();
         let mut dataset = load(&self.dataset, settings.data.as_deref(), self.seed, &settings.observer)?;

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::{Cluster, EngineError, Monitor};
 use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::{near_in_proportion, window_coefficients};
@@ -68,7 +70,7 @@ pub enum Normalize {
 }
 
 /// Two vectors for every node, and how far to trust them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Embedding {
     /// Rows of `left`, and of `right` where the matrix is square.
     pub nodes: usize,

@@ -86,7 +86,8 @@ struct FileDetails {
 }
 
 impl Details {
-    /// Tells of a dataset and its files in `folder`, which holds all that an experiment needs if it is `complete`.
+    /// Tells of a dataset and its files in `folder`, which holds all that an experiment needs if it
+    /// is `complete`.
     pub fn new(entry: &Entry, folder: &Path, complete: bool, statuses: Vec<Status>) -> Self {
         let file = |(file, status): (&File, Status)| FileDetails {
             path: file.path,

@@ -1,4 +1,5 @@
-//! What a report shows beyond the figures, as `report.json` holds it: curves, spectra, the map, the plan.
+//! What a report shows beyond the figures, as `report.json` holds it: curves, spectra, the map, the
+//! plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use crate::model::map::{Options, map};
 
 /// The form of `report.json` that is written and understood.
 pub const VERSION: u32 = 1;
-/// The most points of a map: as many as can be told apart, and laid out in a tenth of a second or two.
+/// The most points of a map: as many as can be told apart, and laid out in a tenth of a second or
+/// two.
 pub const MAP_POINTS: usize = 2_000;
 
 /// Everything that a run found besides its figures.

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use super::table::{edges, thousands};
+use super::table::{LABEL, edges, row, thousands};
 use crate::experiment::explain::{Explanation, SidePlan, StagePlan};
-
-const LABEL: usize = 16;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,10 +30,6 @@ impl fmt::Display for Explanation {
         }
         Ok(())
     }
-}
-
-fn row(f: &mut fmt::Formatter<'_>, label: &str, value: &dyn fmt::Display) -> fmt::Result {
-    writeln!(f, "{label:<LABEL$}{value}")
 }
 
 fn show_stage(f: &mut fmt::Formatter<'_>, explanation: &Explanation, stage: &StagePlan) -> fmt::Result {
@@ -200,7 +194,7 @@ fn count(number: u64) -> String {
 }
 
 /// Bytes for people.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     scaled(bytes as f64, "B")
 }
 

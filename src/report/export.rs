@@ -7,11 +7,13 @@
 //! | [`Format::Csv`], [`Format::Tsv`], `Format::Parquet` | a table: `id`, then `left_0`, `left_1`, …, `right_0`, … |
 //! | [`Format::Word2vec`] | the text form of word2vec: the sizes, then an id and its vector a line |
 //!
-//! An array of text is as wide as its longest element. Where that would make it far longer than the ids are, they are their bytes one
-//! after the other, `ids_utf8`, and where each begins and the last ends, `ids_offsets`.
+//! An array of text is as wide as its longest element. Where that would make it far longer than the
+//! ids are, they are their bytes one after the other, `ids_utf8`, and where each begins and the
+//! last ends, `ids_offsets`.
 //!
-//! Ids are numbers in arrays and Parquet files if all of them are (as far as 63 bits go), else text. Tables put ids in quotes
-//! where they need them. A word of word2vec has no blanks, so every blank in an id becomes `_`.
+//! Ids are numbers in arrays and Parquet files if all of them are (as far as 63 bits go), else
+//! text. Tables put ids in quotes where they need them. A word of word2vec has no blanks, so every
+//! blank in an id becomes `_`.
 
 mod numpy;
 #[cfg(feature = "parquet")]

@@ -3,7 +3,6 @@
 #[cfg(feature = "download")]
 pub mod catalog;
 pub mod details;
-pub mod doctor;
 mod explain;
 pub mod export;
 pub mod follow;

@@ -1,8 +1,9 @@
 //! The files of a run, replaced all at once.
 //!
-//! The files of a result are written into a folder within the one they are for and brought to the disk; only when all of them are there
-//! do they replace an earlier result, in one step (`swap`). A full disk or a killed run therefore leaves the earlier
-//! result as it was. While a run has a folder no other run may write into it (`lock`).
+//! The files of a result are written into a folder within the one they are for and brought to the
+//! disk; only when all of them are there do they replace an earlier result, in one step (`swap`). A
+//! full disk or a killed run therefore leaves the earlier result as it was. While a run has a
+//! folder no other run may write into it (`lock`).
 
 mod full_disk;
 mod lock;
@@ -157,7 +158,8 @@ impl<'a> ResultFile<'a> {
     }
 }
 
-/// A folder that was found to take files. While there is one for results, no other run may write there.
+/// A folder that was found to take files. While there is one for results, no other run may write
+/// there.
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
@@ -166,8 +168,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder of a run if need be, locks it and tries to write there, so that a run fails before it computes rather than
-    /// after. What a killed run left is cleared away.
+    /// Makes the folder of a run if need be, locks it and tries to write there, so that a run fails
+    /// before it computes rather than after. What a killed run left is cleared away.
     pub fn prepare(path: &Path) -> Result<Self, OutputError> {
         let refused = |source| OutputError::Folder { path: path.to_owned(), source };
         fs::create_dir_all(path).map_err(refused)?;
@@ -361,7 +363,8 @@ impl Staged {
 /// How the names of temporary files begin and end.
 const TEMPORARY: (&str, &str) = (".isvd-", ".tmp");
 
-/// Removes what a run left that was killed while it wrote its results. What cannot be removed is in nobody's way.
+/// Removes what a run left that was killed while it wrote its results. What cannot be removed is in
+/// nobody's way.
 fn remove_leftovers(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -371,7 +374,8 @@ fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// A temporary file for everyone to read, as far as the user's mask allows; by default only the owner could.
+/// A temporary file for everyone to read, as far as the user's mask allows; by default only the
+/// owner could.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);

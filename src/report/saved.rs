@@ -1,5 +1,6 @@
-//! A trained classifier as files: `model.json` says what it is, arrays beside it hold its numbers. And the way back:
-//! [`TrainedClassifier`] to apply a classifier again, [`Opened`] to use what any run found.
+//! A trained classifier as files: `model.json` says what it is, arrays beside it hold its numbers.
+//! And the way back: [`TrainedClassifier`] to apply a classifier again, [`Opened`] to use what any
+//! run found.
 
 mod opened;
 
@@ -253,7 +254,8 @@ impl TrainedClassifier {
 /// How often a result is read that is replaced meanwhile.
 const READS: usize = 10;
 
-/// Reads several files of a folder, again if another run replaced them meanwhile: what is read is of one run.
+/// Reads several files of a folder, again if another run replaced them meanwhile: what is read is
+/// of one run.
 pub(super) fn of_one_run<T, E>(folder: &Path, read: impl Fn() -> Result<T, E>) -> Result<T, E> {
     // All files are replaced in one step, so this one tells of all.
     let version = || {

@@ -21,8 +21,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Reads the run in a folder. What a run without a report did not write is found again from its arrays, as far as they
-    /// tell it.
+    /// Reads the run in a folder. What a run without a report did not write is found again from its
+    /// arrays, as far as they tell it.
     pub fn load(folder: &Path) -> Result<Self, SavedError> {
         of_one_run(folder, || Self::load_once(folder))
     }

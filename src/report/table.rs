@@ -55,8 +55,8 @@ pub(in crate::report) fn edges(all: usize, held_out: usize) -> String {
     }
 }
 
-/// Of a stage without figures, such as one that makes features for others, a line; if it is the only
-/// one, whether it is complete, too.
+/// Of a stage without figures, such as one that makes features for others, a line; if it is the
+/// only one, whether it is complete, too.
 fn show_stage(f: &mut fmt::Formatter<'_>, stage: &Stage, is_only: bool) -> fmt::Result {
     if let (None, None, Some(decomposition)) = (&stage.valid, &stage.test, &stage.decomposition) {
         let residual = decomposition.worst_residual();
@@ -121,9 +121,9 @@ impl Stage {
 /// Columns of a figure, and of the spread beside it.
 const FIGURE: usize = 8;
 const SPREAD: usize = 9;
-const LABEL: usize = 16;
+pub(super) const LABEL: usize = 16;
 
-fn row(f: &mut fmt::Formatter<'_>, label: &str, value: &dyn fmt::Display) -> fmt::Result {
+pub(super) fn row(f: &mut fmt::Formatter<'_>, label: &str, value: &dyn fmt::Display) -> fmt::Result {
     writeln!(f, "{label:<LABEL$}{value}")
 }
 
@@ -181,7 +181,8 @@ pub fn predictions(
     text
 }
 
-/// A number in single precision with as few digits as tell it from others, for JSON, whose numbers are in double precision.
+/// A number in single precision with as few digits as tell it from others, for JSON, whose numbers
+/// are in double precision.
 pub(crate) fn shortest(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
 }

@@ -1,4 +1,5 @@
-//! What a run does, as it does it: lines on stderr, and a file that shows every step of every worker on a time line.
+//! What a run does, as it does it: lines on stderr, and a file that shows every step of every
+//! worker on a time line.
 
 use std::fmt;
 use std::fs::File;
@@ -20,8 +21,8 @@ use crate::engine::trace::TARGET;
 /// How often the file is brought up to date, so that a run that dies leaves what it did until then.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// Listens to everything that happens from now on in this process. Lines go to stderr; the file is finished by
-/// [`Timeline::finish`].
+/// Listens to everything that happens from now on in this process. Lines go to stderr; the file is
+/// finished by [`Timeline::finish`].
 pub fn listen(level: LevelFilter, timeline: Option<&Timeline>) {
     let lines = lines::layer().with_writer(|| Above).with_ansi(false).with_target(false).with_filter(level);
     let only_workers = filter::filter_fn(|event| event.target() == TARGET);
@@ -43,7 +44,8 @@ impl Write for Above {
     }
 }
 
-/// A file in the format of Chrome's tracing, which <https://ui.perfetto.dev> opens: one line an event.
+/// A file in the format of Chrome's tracing, which <https://ui.perfetto.dev> opens: one line an
+/// event.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     /// Where it is.
@@ -62,7 +64,8 @@ struct Writing {
 }
 
 impl Timeline {
-    /// Makes the file. A process other than the first puts its number before the ending of the name.
+    /// Makes the file. A process other than the first puts its number before the ending of the
+    /// name.
     pub fn create(path: &Path, process: usize) -> io::Result<Self> {
         let path = match process {
             0 => path.to_owned(),

@@ -1,7 +1,8 @@
 //! Questions for neighbours, answered together.
 //!
-//! Comparing a node with all others reads all vectors, and comparing many nodes at a time reads them once. So whoever asks
-//! while others are answered waits for the next turn, which is for all who came meanwhile.
+//! Comparing a node with all others reads all vectors, and comparing many nodes at a time reads
+//! them once. So whoever asks while others are answered waits for the next turn, which is for all
+//! who came meanwhile.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -27,7 +27,8 @@ use super::{Limits, State};
 pub(super) const HEAD_BYTES: usize = 32 << 10;
 /// What a client says first that speaks HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// A connection is used for so many times the time of a question at most; then the client may come again.
+/// A connection is used for so many times the time of a question at most; then the client may come
+/// again.
 const QUESTIONS_A_CONNECTION: u32 = 60;
 /// After an error of the system, such as too many open files, nobody is let in for so long.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -145,8 +146,8 @@ fn head_bytes<B>(request: &Request<B>) -> usize {
     line.into_iter().chain(headers).sum::<usize>() + "\r\n".len()
 }
 
-/// Whether a client called this machine by an address or as localhost. A page from elsewhere that lets its own name lead here
-/// does neither.
+/// Whether a client called this machine by an address or as localhost. A page from elsewhere that
+/// lets its own name lead here does neither.
 fn is_local(request: &Request<Incoming>) -> bool {
     let Some(host) = request.headers().get(header::HOST) else { return true };
     let Some(authority) = host.to_str().ok().and_then(|host| host.parse::<hyper::http::uri::Authority>().ok()) else {

@@ -1,8 +1,10 @@
 //! What a run found, over HTTP: answers as JSON, and a page to look around.
 //!
-//! One thread talks to all clients, and never computes: what takes time is done by a few others, and waits for them in a
-//! queue that is no longer than there may be connections; neighbours are found for all who wait at once. A client that is slow to ask, slow to listen or asks for too
-//! much is let go ([`Limits`]). Told to stop, the server takes no more connections, answers what it was asked, and ends.
+//! One thread talks to all clients, and never computes: what takes time is done by a few others,
+//! and waits for them in a queue that is no longer than there may be connections; neighbours are
+//! found for all who wait at once. A client that is slow to ask, slow to listen or asks for too
+//! much is let go ([`Limits`]). Told to stop, the server takes no more connections, answers what it
+//! was asked, and ends.
 
 mod answer;
 mod api;

@@ -1,7 +1,8 @@
 //! Errors that the HTTP library answers by itself, with words.
 //!
-//! hyper refuses what it cannot read as a request without asking anybody, and its answer has no body. It is the only one without a content
-//! type, so it is known by its head on the way to the client, and sent on with a body as every other error.
+//! hyper refuses what it cannot read as a request without asking anybody, and its answer has no
+//! body. It is the only one without a content type, so it is known by its head on the way to the
+//! client, and sent on with a body as every other error.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -92,7 +93,8 @@ impl<I: Write + Unpin> Write for Worded<I> {
     }
 }
 
-/// The answer to send in place of one that the library made up, if this is one: a head, perhaps behind answers before it.
+/// The answer to send in place of one that the library made up, if this is one: a head, perhaps
+/// behind answers before it.
 fn worded(bytes: &[u8]) -> Option<Vec<u8>> {
     let head = bytes.strip_suffix(b"\r\n\r\n")?;
     let start = memchr::memmem::rfind(head, b"\r\n\r\n").map_or(0, |end| end + 4);

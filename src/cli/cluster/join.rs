@@ -6,7 +6,8 @@ use super::super::{Error, Request, error, signals};
 use crate::engine::Cluster;
 use crate::engine::mesh::{ClusterAgreement, Mesh, MeshError};
 
-/// Entries of a config that may differ from machine to machine: what is in the files is compared instead.
+/// Entries of a config that may differ from machine to machine: what is in the files is compared
+/// instead.
 const FILES: [&str; 6] = ["data.path", "data.features", "data.labels", "data.train", "data.valid", "data.test"];
 
 /// Carries a request out, together with the other processes if there are any. An error of this

@@ -22,7 +22,8 @@ pub use tls::TlsArguments;
 use crate::dataset::Source;
 use crate::engine::mesh::{Secret, Settings};
 
-/// Says to a process which one launched it: it is not to outlive its launcher, which tells the person how the run ended.
+/// Says to a process which one launched it: it is not to outlive its launcher, which tells the
+/// person how the run ended.
 pub(super) const LAUNCHED_VARIABLE: &str = "ISVD_LAUNCHED";
 
 /// The first port where a scheduler, and no list, says who takes part.
@@ -36,7 +37,8 @@ pub struct ClusterArguments {
     #[arg(long, value_name = "FILE", requires = "process", conflicts_with = "cluster", hide_short_help = true)]
     pub hosts: Option<PathBuf>,
 
-    /// Which line of the file of hosts is this process, from 0. Process 0 alone writes and prints results
+    /// Which line of the file of hosts is this process, from 0. Process 0 alone writes and prints
+    /// results
     #[arg(long, value_name = "I", requires = "hosts", hide_short_help = true)]
     pub process: Option<usize>,
 

@@ -7,8 +7,8 @@ const TASKS: &str = "SLURM_TASKS_PER_NODE";
 /// More nodes than this is a slip in a list.
 const MOST_NODES: usize = 1 << 16;
 
-/// The processes, by what `srun` says. Tasks must fill one node after the other, as `--distribution=block` does; those of
-/// one node have one port each.
+/// The processes, by what `srun` says. Tasks must fill one node after the other, as
+/// `--distribution=block` does; those of one node have one port each.
 pub(super) fn hosts(environment: &impl Fn(&str) -> Option<String>, port: u16) -> Result<Hosts, ClusterError> {
     let (process, processes) = (number(environment, "SLURM_PROCID")?, number(environment, "SLURM_NTASKS")?);
     let (list, tasks) = (variable(environment, NODES)?, variable(environment, TASKS)?);

@@ -7,7 +7,7 @@ use clap::builder::RangedU64ValueParser;
 
 use super::arguments::{What, worker_count};
 use super::request::data_folder;
-use super::{Error, memory, print_text, signals};
+use super::{Error, memory, print_as, signals};
 use crate::engine::{Cluster, measure_rates};
 use crate::experiment::explain::{StagePlan, Subjects, plan_stage};
 use crate::kernel::cores;
@@ -35,7 +35,8 @@ pub struct Explain {
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_PROCESSES))]
     pub processes: usize,
 
-    /// The most memory that a process may use, such as 64GB [default: three quarters of what this machine has]
+    /// The most memory that a process may use, such as 64GB [default: three quarters of what this
+    /// machine has]
     #[arg(long, value_name = "BYTES", value_parser = memory::parse)]
     pub memory: Option<u64>,
 
@@ -43,7 +44,8 @@ pub struct Explain {
     #[command(flatten)]
     pub sizes: Sizes,
 
-    /// Multiply a random panel once by the matrix and once by its transpose, and set what it took beside the estimates
+    /// Multiply a random panel once by the matrix and once by its transpose, and set what it took
+    /// beside the estimates
     #[arg(long, conflicts_with_all = ["nodes", "edges", "processes"])]
     pub analyze: bool,
 
@@ -99,12 +101,6 @@ impl Explain {
         let stages: Vec<StagePlan> = stages.into_iter().map(|planned| planned.plan).collect();
         let explanation =
             subjects.graph.explained(experiment.name, (&machine, "rates as measured here"), limit, stages);
-        match self.json {
-            false => print_text(explanation.to_string()),
-            true => {
-                let text = serde_json::to_string_pretty(&explanation).map_err(|error| Error::Show(error.into()))?;
-                print_text(text + "\n")
-            }
-        }
+        print_as(&explanation, self.json)
     }
 }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use tracing::level_filters::LevelFilter;
 
-use super::super::arguments::{Log, What};
+use super::super::arguments::{What, log_level};
 use super::super::checkpoints::{Checkpoints, DEFAULT_SECONDS};
 use super::super::request::{Format, Request, data_folder};
 use super::super::workers::Workers;
@@ -29,8 +30,9 @@ pub struct Follow {
     #[command(flatten)]
     pub what: What,
 
-    /// The updates, one a line: time, operation (+, - or =), source, target, and a weight if there is one. A file, a folder whose
-    /// files are batches in the order of their names, or - for standard input
+    /// The updates, one a line: time, operation (+, - or =), source, target, and a weight if there
+    /// is one. A file, a folder whose files are batches in the order of their names, or - for
+    /// standard input
     #[arg(long, value_name = "FILE|DIR|-")]
     pub updates: PathBuf,
 
@@ -42,7 +44,8 @@ pub struct Follow {
     #[arg(long, value_name = "N", conflicts_with = "every")]
     pub batch: Option<NonZeroUsize>,
 
-    /// Apply the updates of so much time at a time, such as 1d, 12h, or a number in the unit of the times
+    /// Apply the updates of so much time at a time, such as 1d, 12h, or a number in the unit of the
+    /// times
     #[arg(long, value_name = "SPAN")]
     pub every: Option<Span>,
 
@@ -58,7 +61,8 @@ pub struct Follow {
     #[arg(long)]
     pub evaluate: bool,
 
-    /// After each embedding write the rows that moved: a .csv file that is replaced each time, or a folder of one file a batch
+    /// After each embedding write the rows that moved: a .csv file that is replaced each time, or a
+    /// folder of one file a batch
     #[arg(long, value_name = "FILE|DIR")]
     pub changes: Option<PathBuf>,
 
@@ -99,8 +103,8 @@ pub struct Follow {
     pub quiet: bool,
 
     /// Tell on stderr what happens, down to every step of every worker
-    #[arg(long, value_enum, value_name = "LEVEL", default_value = "warn")]
-    pub log: Log,
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level())]
+    pub log: LevelFilter,
 }
 
 const EXAMPLES: &str = "\
@@ -198,7 +202,7 @@ impl Follow {
             progress: ProgressSink::for_stderr(self.quiet),
             checkpoint: Checkpoints(None),
             resume: self.resume,
-            log: self.log.into(),
+            log: self.log,
             timeline: None,
             report: false,
             experiment,

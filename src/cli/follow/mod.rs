@@ -1,8 +1,9 @@
 //! `isvd-dist follow`: a graph, a stream of updates, and an embedding that keeps up.
 //!
-//! A batch is read and checked, put into the log, applied, and then embedded. What the log holds is what was
-//! applied: a run that was cut off replays it on the graph that it began with, takes the embedding that was saved last,
-//! embeds again what came after that, and reads on where the last batch in the log ends.
+//! A batch is read and checked, put into the log, applied, and then embedded. What the log holds is
+//! what was applied: a run that was cut off replays it on the graph that it began with, takes the
+//! embedding that was saved last, embeds again what came after that, and reads on where the last
+//! batch in the log ends.
 
 mod arguments;
 mod complaints;

@@ -211,7 +211,7 @@ impl<'a> Session<'a> {
         self.save()
     }
 
-    fn go_on_from(&mut self, state: State) -> Result<(), Error> {
+    fn go_on_from(&mut self, state: State<'_>) -> Result<(), Error> {
         let (batch, embedding) = (state.batch, state.embedding());
         let figures = EmbeddingFigures {
             decomposition: decomposition_of(&embedding, &self.request.experiment.embedding.svd),
@@ -430,7 +430,7 @@ impl<'a> Session<'a> {
         }
         let text = match self.request.format {
             Format::Table => format!("{figures}\n"),
-            Format::Json => serde_json::to_string(figures).map_err(|error| Error::Show(error.into()))? + "\n",
+            Format::Json => serde_json::to_string(figures).map_err(|error| Error::Stdout(error.into()))? + "\n",
         };
         print_text(text)
     }

@@ -1,5 +1,6 @@
-//! The last embedding that was saved, and the batch that it comes after, as one file: whole or not there.
+//! The last embedding that was saved, and the batch that it comes after, in one file with a checksum.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -9,55 +10,30 @@ use serde::{Deserialize, Serialize};
 use super::super::Error;
 use crate::model::embedding::Embedding;
 use crate::report::output::Folder;
-use crate::svd::Certificate;
 
 /// Its name in the folder of the results.
 const NAME: &str = "follow.state";
-/// The form that is written and understood.
-const FORMAT: u32 = 3;
+/// The version of the file that is written and understood.
+const FORMAT: u32 = 4;
 
 /// An embedding, and where it belongs.
 #[derive(Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct State<'a> {
     format: u32,
-    /// The run that it is of, as its log begins.
+    /// The checksum of the identity of the run, which its log begins with.
     run: u32,
-    /// The batch that it comes after.
+    /// The batch that the embedding comes after.
     pub(super) batch: u64,
-    rank: usize,
-    left: Vec<f32>,
-    right: Vec<f32>,
-    singular_values: Vec<f32>,
-    certificate: Certificate,
-    operator_columns: usize,
-    iterations: usize,
-    energy: Option<f64>,
-    nodes: usize,
+    embedding: Cow<'a, Embedding>,
 }
 
-impl State {
-    pub(super) fn new(run: u32, batch: u64, embedding: &Embedding) -> Self {
-        let Embedding { nodes, rank, left, right, singular_values, .. } = embedding.clone();
-        Self {
-            format: FORMAT,
-            run,
-            batch,
-            rank,
-            left,
-            right,
-            singular_values,
-            certificate: Certificate { history: Vec::new(), ..embedding.certificate.clone() },
-            operator_columns: embedding.operator_columns,
-            iterations: embedding.iterations,
-            energy: embedding.energy,
-            nodes,
-        }
+impl<'a> State<'a> {
+    pub(super) fn new(run: u32, batch: u64, embedding: &'a Embedding) -> Self {
+        Self { format: FORMAT, run, batch, embedding: Cow::Borrowed(embedding) }
     }
 
     pub(super) fn embedding(self) -> Embedding {
-        let Self { rank, left, right, singular_values, certificate, .. } = self;
-        let Self { operator_columns, iterations, energy, nodes, .. } = self;
-        Embedding { nodes, rank, left, right, singular_values, certificate, operator_columns, iterations, energy }
+        self.embedding.into_owned()
     }
 
     pub(super) fn save(&self, folder: &Folder) -> Result<(), Error> {
@@ -69,22 +45,23 @@ impl State {
         Ok(folder.write_one(NAME, write)?)
     }
 
-    /// The embedding of a run, if there is one that is whole.
-    pub(super) fn load(folder: &Path, run: u32) -> Option<Self> {
+    /// The embedding of a run, if there is an undamaged one.
+    pub(super) fn load(folder: &Path, run: u32) -> Option<State<'static>> {
         let content = fs::read(folder.join(NAME)).ok()?;
         let (sum, content) = content.split_at_checked(4)?;
-        let state: Self =
+        let state: State<'static> =
             (crc32fast::hash(content).to_le_bytes() == sum).then(|| bincode::deserialize(content).ok())??;
-        let is_sound = state.format == FORMAT && state.run == run && state.left.len() == state.nodes * state.rank;
+        let Embedding { nodes, rank, left, .. } = &*state.embedding;
+        let is_sound = state.format == FORMAT && state.run == run && left.len() == nodes * rank;
         is_sound.then_some(state)
     }
 
-    /// Whether it is of a graph of so many nodes.
+    /// Whether the embedding is of a graph of so many nodes.
     pub(super) fn fits(&self, nodes: usize) -> bool {
-        self.nodes == nodes
+        self.embedding.nodes == nodes
     }
 
-    /// Nobody may take what is there for that of a run that begins now.
+    /// Removes the state of an earlier run, so that a run that begins now does not resume from it.
     pub(super) fn remove(folder: &Path) {
         let _ = fs::remove_file(folder.join(NAME));
     }

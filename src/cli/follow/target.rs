@@ -15,7 +15,8 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Makes what has to be there. `results` is the folder of the results, which this run has locked already.
+    /// Makes what has to be there. `results` is the folder of the results, which this run has
+    /// locked already.
     pub(super) fn prepare(path: &Path, results: &Folder) -> Result<Self, Error> {
         let name = path.file_name().and_then(|name| name.to_str());
         let is_file = !path.is_dir() && path.extension().is_some_and(|ending| ending == "csv");

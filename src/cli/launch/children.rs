@@ -19,8 +19,8 @@ use super::super::{Error, error};
 
 /// How often children and signals are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long the others may take to end by themselves after one has failed. They hear of it at once; one that was lost to them
-/// has had its time.
+/// How long the others may take to end by themselves after one has failed. They hear of it at once;
+/// one that was lost to them has had its time.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How the processes of a run ended.
@@ -80,8 +80,8 @@ impl Children {
         Ok(())
     }
 
-    /// Waits for all. When one has failed, the others have some time to end by themselves. Of those that were asked to end
-    /// one may still write a checkpoint: that takes as long as it takes.
+    /// Waits for all. When one has failed, the others have some time to end by themselves. Of those
+    /// that were asked to end one may still write a checkpoint: that takes as long as it takes.
     pub(super) fn wait(mut self) -> io::Result<Ended> {
         let mut give_up = None;
         while !self.running.is_empty() {
@@ -126,7 +126,8 @@ impl Children {
     }
 }
 
-/// Has the system end this process with the one that launched it, if one did: a launcher that is killed cannot do so.
+/// Has the system end this process with the one that launched it, if one did: a launcher that is
+/// killed cannot do so.
 pub(in crate::cli) fn end_with_launcher() {
     #[cfg(target_os = "linux")]
     if let Some(launcher) = launcher() {
@@ -159,8 +160,9 @@ fn is_interrupted(status: &ExitStatus) -> bool {
     status.code() == Some(Error::INTERRUPTED.into())
 }
 
-/// One answer for all. A process that lost another says so with a code of its own; the cause is somebody else's. An error
-/// counts for more than that the run was interrupted: what it had found may not be kept.
+/// One answer for all. A process that lost another says so with a code of its own; the cause is
+/// somebody else's. An error counts for more than that the run was interrupted: what it had found
+/// may not be kept.
 fn verdict(ended: &[(usize, ExitStatus)]) -> Ended {
     let failed = || ended.iter().filter(|(_, status)| !status.success());
     let is_echo = |status: &ExitStatus| status.code() == Some(Error::CLUSTER.into());

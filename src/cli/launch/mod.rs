@@ -36,7 +36,8 @@ pub struct Launch {
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub restarts: usize,
 
-    /// What each process is given: anything that an experiment takes, such as --workers 1 --config ppi
+    /// What each process is given: anything that an experiment takes, such as --workers 1 --config
+    /// ppi
     #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
 }
@@ -112,7 +113,8 @@ impl Launch {
     }
 }
 
-/// `-n3` as `-n 3`. Words with hyphens may follow that are not for `launch`, so clap would take it for the first of them.
+/// `-n3` as `-n 3`. Words with hyphens may follow that are not for `launch`, so clap would take it
+/// for the first of them.
 pub(super) fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     if words.get(1).is_some_and(|word| word == "launch") {
@@ -127,7 +129,8 @@ pub(super) fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString
     words
 }
 
-/// Finds a free port of this machine for each process. All are taken at once, so that none is found twice.
+/// Finds a free port of this machine for each process. All are taken at once, so that none is found
+/// twice.
 fn write_hosts(path: &Path, processes: usize) -> io::Result<()> {
     let taken: Vec<_> = (0..processes).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<io::Result<_>>()?;
     let addresses: Vec<_> = taken.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;

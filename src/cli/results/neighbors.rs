@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Model;
 use crate::cli::arguments::worker_count;
-use crate::cli::{Error, print_text};
+use crate::cli::{Error, print_json, print_text};
 use crate::kernel::cores;
 use crate::model::neighbours::Neighbour;
 use crate::model::vectors::Side;
@@ -92,11 +92,11 @@ impl Neighbors {
         };
         let found = neighbours.of(&rows, self.top, self.workers.unwrap_or_else(cores));
         let found: Vec<Found> = rows.into_iter().zip(found).collect();
-        print_text(match (self.json, self.csv) {
-            (true, _) => as_json(&model, &found).map_err(|error| Error::Show(error.into()))?,
-            (_, true) => as_csv(&model, &found),
-            _ => as_text(&model, &found),
-        })
+        match (self.json, self.csv) {
+            (true, _) => print_json(&as_json(&model, &found)),
+            (_, true) => print_text(as_csv(&model, &found)),
+            _ => print_text(as_text(&model, &found)),
+        }
     }
 
     /// The rows of all nodes that are asked for.
@@ -167,11 +167,8 @@ fn as_csv(model: &Opened, found: &[Found]) -> String {
     text
 }
 
-fn as_json(model: &Opened, found: &[Found]) -> serde_json::Result<String> {
+fn as_json(model: &Opened, found: &[Found]) -> Vec<serde_json::Value> {
     let one = |neighbour: &Neighbour| json!({ "node": model.id(neighbour.row), "score": shortest(neighbour.score) });
     let of_node = |(row, neighbours): &Found| json!({ "node": model.id(*row), "neighbors": neighbours.iter().map(one).collect::<Vec<_>>() });
-    let all: Vec<_> = found.iter().map(of_node).collect();
-    let mut text = serde_json::to_string_pretty(&all)?;
-    text.push('\n');
-    Ok(text)
+    found.iter().map(of_node).collect()
 }

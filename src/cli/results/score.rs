@@ -14,7 +14,8 @@ use crate::report::output::SingleFile;
 use crate::report::saved::{Opened, UnknownNode};
 use crate::report::table::quoted;
 
-/// Score pairs of nodes of a file by how likely the model takes them for edges: the more, the likelier
+/// Score pairs of nodes of a file by how likely the model takes them for edges: the more, the
+/// likelier
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Score {
@@ -61,7 +62,7 @@ impl Score {
             Some(file) => file.write(|to| scored(to))?,
             None => {
                 let mut text = Vec::new();
-                scored(&mut text).map_err(Error::Show)?;
+                scored(&mut text).map_err(Error::Stdout)?;
                 print_text(String::from_utf8_lossy(&text).into_owned())?;
             }
         }

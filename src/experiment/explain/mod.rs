@@ -69,7 +69,8 @@ pub struct StagePlan {
     pub method: &'static str,
     /// Parts that are written down first.
     pub formed: Vec<FormedPart>,
-    /// What is nearly the matrix and multiplied by in its place until triplets are found, where that is so.
+    /// What is nearly the matrix and multiplied by in its place until triplets are found, where
+    /// that is so.
     pub near: Option<String>,
     /// Multiplications by the matrix and by its transpose, or by what is nearly that.
     pub sides: Vec<SidePlan>,

@@ -55,7 +55,8 @@ pub(crate) struct Subject {
     pub(crate) options: svd::Options,
     /// What bases are grown with in place of the matrix, if there is a surrogate.
     pub(crate) surrogate: Option<Surrogate>,
-    /// Whether it is written down, whatever it costs, if it fits: something is to be dropped from its entries.
+    /// Whether it is written down, whatever it costs, if it fits: something is to be dropped from
+    /// its entries.
     pub(crate) is_formed: bool,
 }
 

@@ -66,7 +66,8 @@ pub(crate) fn scores(model: &TrainedClassifier, nodes: &Nodes<'_>, cluster: Clus
     }
 }
 
-/// What a network is trained or asked on. It looks features up row by row, so they must be written down.
+/// What a network is trained or asked on. It looks features up row by row, so they must be written
+/// down.
 pub(super) fn problem(nodes: &Nodes<'_>, valid: Vec<u32>, cluster: Cluster) -> Result<Problem, RunError> {
     let features = match nodes.features.kind() {
         Kind::Dense { data, mask: None, .. } => data.clone(),

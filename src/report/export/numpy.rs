@@ -13,7 +13,8 @@ use crate::report::output::write_array;
 
 /// An array of text of this many bytes is always written as such.
 const ALWAYS: usize = 1 << 20;
-/// The most bytes that a longer one may take for each byte of the ids; characters of plain text take four already.
+/// The most bytes that a longer one may take for each byte of the ids; characters of plain text
+/// take four already.
 const MOST_FILLED: usize = 64;
 /// Every array starts at a multiple of this.
 const ALIGNMENT: usize = 64;
@@ -58,7 +59,8 @@ pub(super) fn write_npz(export: &Export<'_>, file: &mut (impl Write + io::Seek))
     archive.finish()?.flush()
 }
 
-/// How many characters the longest id has, if an array of that width is not far longer than the ids.
+/// How many characters the longest id has, if an array of that width is not far longer than the
+/// ids.
 fn text_width(ids: &Ids) -> Option<usize> {
     let width = ids.iter().map(|id| id.chars().count()).max().unwrap_or(0).max(1);
     let bytes: usize = ids.iter().map(|id| id.len()).sum();
@@ -69,7 +71,8 @@ fn write_dense(array: &Dense, file: &mut impl Write) -> io::Result<()> {
     write_array(file, &[array.rows(), array.columns()], array.data())
 }
 
-/// An array of text: every element has `width` characters of 32 bits, as many as the longest needs, filled up with zeros.
+/// An array of text: every element has `width` characters of 32 bits, as many as the longest needs,
+/// filled up with zeros.
 fn write_text(ids: &Ids, width: usize, file: &mut impl Write) -> io::Result<()> {
     let mut header = format!("{{'descr': '<U{width}', 'fortran_order': False, 'shape': ({},), }}", ids.len());
     // Magic, version and the length of the header come before it, and an end of line after.

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use super::Export;
 use crate::report::table::quoted;
 
-/// Writes a line of names, then a line a node. Numbers are as short as they can be and still be the same.
+/// Writes a line of names, then a line a node. Numbers are as short as they can be and still be the
+/// same.
 pub(super) fn write(export: &Export<'_>, separator: char, file: &mut impl Write) -> io::Result<()> {
     write!(file, "id")?;
     for name in export.column_names() {

@@ -94,7 +94,8 @@ fn only_files_are_replaced() {
     }
 }
 
-/// Catches arrays whose every element is as wide as the longest id: one id of 50,000 characters among 3,000 made 600 MB.
+/// Catches arrays whose every element is as wide as the longest id: one id of 50,000 characters
+/// among 3,000 made 600 MB.
 #[test]
 fn one_long_id_does_not_widen_all_others() {
     let long = "x".repeat(50_000);

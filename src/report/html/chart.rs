@@ -233,7 +233,8 @@ impl Bar {
     }
 }
 
-/// Bars to one scale with their caption; `parts` are the names of their parts, if there are several.
+/// Bars to one scale with their caption; `parts` are the names of their parts, if there are
+/// several.
 pub(super) fn bars(caption: &str, parts: &[&str], bars: &[Bar]) -> String {
     if bars.is_empty() {
         return String::new();

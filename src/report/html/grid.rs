@@ -8,7 +8,8 @@ use crate::report::table::thousands;
 /// The most classes beside each other.
 const MOST: usize = 40;
 
-/// Counts of nodes by class (rows) and by the class they were put in (columns). Of many classes the largest are shown.
+/// Counts of nodes by class (rows) and by the class they were put in (columns). Of many classes the
+/// largest are shown.
 pub(super) fn confusion(classes: &[String], counts: &[Vec<u64>]) -> String {
     let sizes: Vec<u64> = counts.iter().map(|row| row.iter().sum()).collect();
     let mut shown: Vec<usize> = (0..counts.len()).collect();

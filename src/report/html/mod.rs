@@ -1,5 +1,5 @@
-//! A report as one HTML page that needs nothing else: charts are SVG, made here, and readable without scripts; a small
-//! script only shows what the pointer is over.
+//! A report as one HTML page that needs nothing else: charts are SVG, made here, and readable
+//! without scripts; a small script only shows what the pointer is over.
 
 mod chart;
 mod compare;
@@ -59,7 +59,8 @@ fn figure(kind: &str, caption: &str, chart: &str) -> String {
     format!("<figure class=\"{kind}\">\n<figcaption>{}</figcaption>\n{chart}\n</figure>", escape(caption))
 }
 
-/// What the colours of a chart stand for: the number of the colour, the style of the mark, and a name.
+/// What the colours of a chart stand for: the number of the colour, the style of the mark, and a
+/// name.
 fn legend(entries: &[(usize, &str, String)]) -> String {
     let entry = |(colour, mark, name): &(usize, &str, String)| {
         format!("<li><i class=\"key {mark} c{colour}\"></i>{}</li>", escape(name))

@@ -112,7 +112,8 @@ fn names(svg: &mut String, groups: &[Drawn]) {
     }
 }
 
-/// The place of the point that is nearest to all others of its group, as far as a hundred of them tell.
+/// The place of the point that is nearest to all others of its group, as far as a hundred of them
+/// tell.
 fn middle(group: &Drawn) -> (f64, f64) {
     let every = group.points.len().div_ceil(100).max(1);
     let places: Vec<(f64, f64)> = group.points.iter().step_by(every).map(|&point| place(group.map, point)).collect();

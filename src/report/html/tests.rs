@@ -99,7 +99,8 @@ fn elements(page: &str) -> std::collections::BTreeMap<String, usize> {
 fn a_report_has_every_chart_and_nothing_of_it_is_taken_for_markup() {
     let page = report(&full());
     let counts = elements(&page);
-    // The map, three of the decomposition, ROC, precision, ranks, kernel, two of the network, degrees, three of the cost.
+    // The map, three of the decomposition, ROC, precision, ranks, kernel, two of the network,
+    // degrees, three of the cost.
     assert_eq!(counts["svg"], 14);
     assert_eq!(counts["section"], 9);
     assert!(!counts.contains_key("script"));

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+pub(super) use crate::report::explain::size;
 use crate::report::table::thousands;
 
 /// Text in which nothing is taken for markup.
@@ -95,15 +96,6 @@ pub(super) fn time(seconds: f64) -> String {
         s if s >= 1e-3 => format!("{:.0} ms", s * 1e3),
         s if s > 0.0 => format!("{:.0} µs", s * 1e6),
         _ => "0 s".to_owned(),
-    }
-}
-
-/// Bytes for people.
-pub(super) fn size(bytes: u64) -> String {
-    let steps = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match steps.iter().find(|(step, _)| bytes as f64 >= *step) {
-        Some((step, unit)) => format!("{:.1} {unit}", bytes as f64 / step),
-        None => format!("{bytes} B"),
     }
 }
 

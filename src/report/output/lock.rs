@@ -38,8 +38,8 @@ impl FolderLock {
         for _ in 0..ATTEMPTS {
             let open = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
             drop(open().map_err(refused)?);
-            // A file that is open for reading does not keep a disk from being mounted read-only. NFS locks those alone that are open for
-            // writing.
+            // A file that is open for reading does not keep a disk from being mounted read-only.
+            // NFS locks those alone that are open for writing.
             let mut file = match File::open(&path) {
                 // Another run has just ended.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -92,7 +92,8 @@ fn in_use(folder: &Path) -> OutputError {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // Removed while it is locked: whoever opened it meanwhile sees that it is not the file of that name any more.
+        // Removed while it is locked: whoever opened it meanwhile sees that it is not the file of
+        // that name any more.
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|path| *path != self.path);
         let _ = fs::remove_file(&self.path);

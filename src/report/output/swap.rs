@@ -1,17 +1,21 @@
 //! Files of a folder, replaced by others in one step.
 //!
-//! Systems can rename one file in one step, not several. So for a moment every name of the result is a symbolic link through one
-//! other link, `.isvd-result`, and that one is replaced:
+//! Systems can rename one file in one step, not several. So for a moment every name of the result
+//! is a symbolic link through one other link, `.isvd-result`, and that one is replaced:
 //!
-//! 1. The new files stand in `.isvd-new`, on the disk. The old ones get second names, by hard links, in `.isvd-old`.
-//! 2. `.isvd-result` leads to `.isvd-old`, and every name `x` of the old or the new result becomes a link to `.isvd-result/x`.
-//!    Each still leads to the old file; a name that only the new result has leads nowhere.
-//! 3. `.isvd-result` is replaced by a link to `.isvd-new`: now each leads to the new file, or nowhere.
-//! 4. The links are replaced by the files they lead to, and what leads nowhere is removed ([`settle`]).
+//! 1. The new files stand in `.isvd-new`, on the disk. The old ones get second names, by hard
+//!    links, in `.isvd-old`.
+//! 2. `.isvd-result` leads to `.isvd-old`, and every name `x` of the old or the new result becomes
+//!    a link to `.isvd-result/x`. Each still leads to the old file; a name that only the new result
+//!    has leads nowhere.
+//! 3. `.isvd-result` is replaced by a link to `.isvd-new`: now each leads to the new file, or
+//!    nowhere.
+//! 4. The links are replaced by the files they lead to, and what leads nowhere is removed
+//!    ([`settle`]).
 //!
-//! Whenever this ends, all names lead to the old files or all to the new ones, and the next run begins with [`settle`]. Nothing else in
-//! the folder is touched. Where a file system has no links the names are replaced one by one, `metrics.json` removed first and put
-//! in place last.
+//! Whenever this ends, all names lead to the old files or all to the new ones, and the next run
+//! begins with [`settle`]. Nothing else in the folder is touched. Where a file system has no links
+//! the names are replaced one by one, `metrics.json` removed first and put in place last.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -33,7 +37,8 @@ const LINK: &str = ".isvd-link";
 /// What is replaced by what.
 pub(super) struct Swap<'a> {
     pub(super) folder: &'a Path,
-    /// The names of the new files, which stand in [`NEW`], in the order in which they are put in place one by one.
+    /// The names of the new files, which stand in [`NEW`], in the order in which they are put in
+    /// place one by one.
     pub(super) new: &'a [&'a OsStr],
     /// All names of the old result that may be there.
     pub(super) old: &'a [&'a OsStr],
@@ -45,7 +50,8 @@ pub(super) struct Swap<'a> {
 pub(super) type Step<'a> = &'a mut dyn FnMut();
 
 impl Swap<'_> {
-    /// Replaces the files. After an error the old ones are in place, unless the file system has no links.
+    /// Replaces the files. After an error the old ones are in place, unless the file system has no
+    /// links.
     pub(super) fn run(&self, step: Step<'_>) -> io::Result<()> {
         let there = |name: &&&OsStr| fs::symlink_metadata(self.folder.join(name)).is_ok();
         let old: Vec<&OsStr> = self.old.iter().filter(there).copied().collect();
@@ -75,7 +81,8 @@ impl Swap<'_> {
             let path = self.folder.join(name);
             match path.is_symlink() {
                 false => self.retry_when_full(|| fs::hard_link(&path, second.join(name)))?,
-                // A link that a user put there leads to the same file from one folder below; one that leads nowhere still does.
+                // A link that a user put there leads to the same file from one folder below; one
+                // that leads nowhere still does.
                 true => fs::canonicalize(&path)
                     .map_or(Ok(()), |target| self.retry_when_full(|| symlink(&target, &second.join(name))))?,
             }
@@ -132,7 +139,8 @@ impl Swap<'_> {
     }
 }
 
-/// Finishes what a run left that ended while it replaced its result: every link through [`RESULT`] becomes the file that it leads to.
+/// Finishes what a run left that ended while it replaced its result: every link through [`RESULT`]
+/// becomes the file that it leads to.
 pub(super) fn settle(folder: &Path, names: &[&OsStr], step: Step<'_>) -> io::Result<()> {
     let result = folder.join(RESULT);
     if let Ok(target) = fs::read_link(&result) {

@@ -126,8 +126,8 @@ fn contents(folder: &Path) -> Vec<(String, String)> {
     shown.filter_map(|name| Some((fs::read_to_string(folder.join(&name)).ok()?, name))).map(|(a, b)| (b, a)).collect()
 }
 
-/// Catches moments at which neither the old nor the new result is whole. A process that is killed is a panic here, after
-/// which nothing is cleaned up.
+/// Catches moments at which neither the old nor the new result is whole. A process that is killed
+/// is a panic here, after which nothing is cleaned up.
 #[test]
 #[cfg(unix)]
 fn at_every_moment_of_a_swap_the_folder_holds_the_old_or_the_new_result() {

@@ -208,8 +208,8 @@ impl Drop for Bar {
 }
 
 impl Stage {
-    /// Shows the state until told to stop, on a thread of its own. `update` may take a while, so the
-    /// state is not locked meanwhile.
+    /// Shows the state until told to stop, on a thread of its own. `update` may take a while, so
+    /// the state is not locked meanwhile.
     fn paint(&self, stopped: &mpsc::Receiver<()>, mut update: impl FnMut(&mut State)) {
         let mut last = Instant::now();
         let mut has_length = false;
