@@ -3,7 +3,7 @@
 use super::error::{Fault, FormatError, NOT_NEGATIVE, SIGNED, excerpt};
 use super::input::Input;
 use super::symmetry::{edges_of, weights_of};
-use super::text::{Blocks, each_line, parse_number};
+use super::text::{Blocks, each_line, parse_number, weight};
 use super::{EdgeOptions, Format, ReadEdges};
 use crate::dataset::budget::{BudgetedVec, OverBudget};
 use crate::dataset::{EdgeList, Ids};
@@ -130,7 +130,7 @@ impl Reader {
             })
         };
         let (row, col) = (index(words[0])?, index(words[1])?);
-        let value = if self.pattern { 1.0 } else { value(words[2], line)? };
+        let value = if self.pattern { 1.0 } else { weight(words[2], line)? };
         if value < 0.0 && !self.signed {
             return Err(Fault::new(format!("the value {value} in {}", excerpt(line)), NOT_NEGATIVE, SIGNED));
         }
@@ -167,12 +167,4 @@ fn size(line: &[u8], words: &[&[u8]]) -> Result<(usize, u64), Fault> {
             Err(Fault::new(excerpt(line), expected, "write the file again with `scipy.io.mmwrite`"))
         }
     }
-}
-
-fn value(word: &[u8], line: &[u8]) -> Result<f32, Fault> {
-    let parsed = std::str::from_utf8(word).ok().and_then(|text| text.parse::<f32>().ok());
-    parsed.filter(|value| value.is_finite()).ok_or_else(|| {
-        let found = format!("the value {} in {}", excerpt(word), excerpt(line));
-        Fault::new(found, "a finite number", "repair the line")
-    })
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -187,26 +187,10 @@ impl Log {
         Ok(Some(Opened { log, run: header.run, records, dropped: rest.len(), repeated }))
     }
 
-    /// The batches after a number of them, read from the disk.
+    /// The batches after the first `batches`, read from disk.
     pub fn records_after(&self, batches: u64) -> Result<Vec<Record>, LogError> {
-        let failed = |source| LogError::Io { path: self.path.clone(), source };
-        let (start, mut chain) = self.ends.get(batches as usize).copied().unwrap_or_default();
-        let mut content = Vec::new();
-        let mut file = File::open(&self.path).map_err(failed)?;
-        file.seek(SeekFrom::Start(start)).and_then(|_| file.read_to_end(&mut content)).map_err(failed)?;
-        let mut records: Vec<Record> = Vec::new();
-        for (place, line) in content.split_inclusive(|&byte| byte == b'\n').enumerate() {
-            let whole = line.strip_suffix(b"\n").and_then(|line| check(line, chain));
-            let record = whole.and_then(|(sum, text)| Some((sum, read::<Record>(text)?)));
-            let damaged = || LogError::Damaged { path: self.path.clone(), line: batches as usize + place + 2 };
-            let (sum, record) = record.ok_or_else(damaged)?;
-            chain = sum;
-            // A repeated record counts once.
-            if records.last() != Some(&record) {
-                records.push(record);
-            }
-        }
-        Ok(records)
+        let records = Self::open(&self.path)?.map_or(Vec::new(), |opened| opened.records);
+        Ok(records.into_iter().filter(|record| record.batch > batches).collect())
     }
 
     /// Removes a batch and all later ones.
