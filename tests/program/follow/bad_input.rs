@@ -216,7 +216,7 @@ fn what_cannot_be_followed_is_refused_at_once() {
     refused(&["--updates=updates.txt", "--set=embedding.rank=best"], 2, "follow cannot choose the rank");
     refused(&["--updates=updates.txt", "--matrix=A"], 2, "follow cannot decompose a matrix given as text");
     refused(&["--updates=inbox", "--batch=3"], 2, "inbox is a folder");
-    refused(&["--updates=-", "--watch"], 2, "leave --watch out");
+    refused(&["--updates=-", "--watch"], 2, "without --watch");
     refused(&["--updates=none.txt"], 3, "cannot read none.txt");
     refused(&["--updates=updates.txt", "--batch=0"], 2, "--batch");
     refused(&["--updates=updates.txt", "--every=0d"], 2, "--every");
