@@ -135,9 +135,8 @@ fn number(text: &str) -> Option<i128> {
 /// it is in UTC.
 fn date(text: &str) -> Option<i128> {
     let (day, rest) = text.split_at_checked(10)?;
-    let is_digit =
-        |(at, byte): (usize, u8)| matches!(at, 4 | 7) == (byte == b'-') && (byte == b'-' || byte.is_ascii_digit());
-    if !day.bytes().enumerate().all(is_digit) {
+    let fits = |(at, byte): (usize, u8)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() };
+    if !day.bytes().enumerate().all(fits) {
         return None;
     }
     let day = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok()?;
@@ -146,6 +145,10 @@ fn date(text: &str) -> Option<i128> {
         None if rest.is_empty() => ("00:00", ""),
         None => return None,
     };
+    // More decimals would be cut off.
+    if clock.split_once('.').is_some_and(|(_, decimals)| decimals.len() > DECIMALS) {
+        return None;
+    }
     let clock = ["%H:%M:%S%.f", "%H:%M"].iter().find_map(|form| NaiveTime::parse_from_str(clock, form).ok())?;
     // Neither the colon nor the minutes need be there.
     let zone = zone.replace(':', "");
@@ -171,9 +174,22 @@ mod tests {
         for text in ["0", "1995", "-3.25", "1700000000123456789", "2024-02-29", "1969-12-31T23:59:59.5", "0001-01-01"] {
             assert_eq!(text.parse::<Time>().unwrap().to_string(), text);
         }
-        for wrong in
-            ["", "-", "1e3", "1.", ".5", "nan", "2023-02-29", "2024-13-01", "2024-1-01", "2024-01-01T25:00", "12:00"]
-        {
+        for wrong in [
+            "",
+            "-",
+            "1e3",
+            "1.",
+            ".5",
+            "nan",
+            "2023-02-29",
+            "2024-13-01",
+            "2024-1-01",
+            "2024-01-01T25:00",
+            "12:00",
+            "2024-01-01T00:00:00.1234567891",
+            "2024-01-01T00:00+01:0",
+            "+024-01-01",
+        ] {
             assert!(wrong.parse::<Time>().is_err(), "{wrong}");
         }
         assert!(!"2024".parse::<Time>().unwrap().is_date());
