@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::FetchError;
 use super::part::Part;
+use crate::dataset::format::file_identity;
 
 /// The file that the lock is on.
 const LOCK: &str = "lock";
@@ -127,17 +128,8 @@ fn lock(folder: &Path) -> Result<File, FetchError> {
 
 /// Whether the locked file still exists at its path: the previous owner removes it at the end.
 fn is_at(file: &File, path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let (Ok(held), Ok(named)) = (file.metadata(), fs::metadata(path)) else { return false };
-        (held.dev(), held.ino()) == (named.dev(), named.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        path.is_file()
-    }
+    let (Ok(held), Ok(named)) = (file.metadata(), fs::metadata(path)) else { return false };
+    file_identity(&held) == file_identity(&named)
 }
 
 fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {

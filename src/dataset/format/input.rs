@@ -42,6 +42,20 @@ pub(crate) struct OpenedFile {
     stamp: Option<FileStamp>,
 }
 
+/// The device and the number of a file; systems without them tell no files apart.
+pub(in crate::dataset) fn file_identity(metadata: &Metadata) -> (u64, u64) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.dev(), metadata.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        (0, 0)
+    }
+}
+
 /// Metadata that changes with the content of a file.
 #[derive(PartialEq)]
 struct FileStamp {
@@ -52,14 +66,7 @@ struct FileStamp {
 
 impl FileStamp {
     fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let identity = {
-            use std::os::unix::fs::MetadataExt;
-            (metadata.dev(), metadata.ino())
-        };
-        #[cfg(not(unix))]
-        let identity = (0, 0);
-        Self { identity, length: metadata.len(), modified: metadata.modified().ok() }
+        Self { identity: file_identity(metadata), length: metadata.len(), modified: metadata.modified().ok() }
     }
 }
 

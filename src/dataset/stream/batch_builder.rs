@@ -21,13 +21,6 @@ pub(super) struct BatchBuilder {
     counted: usize,
 }
 
-/// The memory of a batch: that of its list, and that of its ids and messages.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    _list: Reservation,
-    _texts: Reservation,
-}
-
 impl BatchBuilder {
     /// Adds the update of a line, if it has one, and counts a line that was added to `refused`.
     pub fn add(&mut self, update: Option<Update>, path: &Path) -> Result<(), StreamError> {
@@ -45,11 +38,11 @@ impl BatchBuilder {
         update.map_or(Ok(()), |update| self.updates.push(update))
     }
 
-    /// Everything so far; the next batch starts empty.
-    pub fn take(&mut self) -> (Vec<Update>, Vec<Refusal>, Memory) {
+    /// Everything so far, and its memory; the next batch starts empty.
+    pub fn take(&mut self) -> (Vec<Update>, Vec<Refusal>, [Reservation; 2]) {
         let Self { updates, refused, texts, .. } = std::mem::take(self);
         let (updates, list) = updates.into_parts();
-        (updates, refused, Memory { _list: list, _texts: texts })
+        (updates, refused, [list, texts])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::batch_builder::{BatchBuilder, Memory};
+use super::batch_builder::BatchBuilder;
 use super::error::{Refusal, StreamError};
 use super::folder::Folder;
 use super::line::{Problem, Update, parse};
@@ -10,6 +10,7 @@ use super::lines::{Lines, Place, Read};
 use super::text::Text;
 use super::time::{Span, Time};
 use super::{Notice, Origin, Position};
+use crate::dataset::budget::Reservation;
 use crate::dataset::format::{FormatError, excerpt};
 
 /// The rule that ends a batch.
@@ -36,7 +37,7 @@ pub struct Batch {
     pub position: Position,
     /// The memory that it takes.
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "it is given back when the batch is dropped"))]
-    pub(crate) memory: Memory,
+    pub(crate) memory: [Reservation; 2],
 }
 
 /// The next part of a stream.

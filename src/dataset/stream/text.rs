@@ -1,6 +1,6 @@
 //! The bytes of a stream: of a complete file, a growing file, or standard input.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::error::StreamError;
-use crate::dataset::format::{FormatError, GZIP, packed};
+use crate::dataset::format::{FormatError, GZIP, file_identity, packed};
 
 /// Bytes of one read.
 pub(super) const CHUNK: usize = 256 << 10;
@@ -140,25 +140,13 @@ impl Text {
                 if found.len() < *read {
                     return Err(StreamError::Cut { path: path.clone(), found: found.len(), read: *read });
                 }
-                if !fs::metadata(&*path).is_ok_and(|at_path| are_same(&found, &at_path)) {
+                if !fs::metadata(&*path).is_ok_and(|at_path| file_identity(&found) == file_identity(&at_path)) {
                     return Err(StreamError::Replaced { path: path.clone() });
                 }
                 Ok(ReadOutcome::Nothing)
             }
         }
     }
-}
-
-#[cfg(unix)]
-fn are_same(one: &Metadata, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-/// Without inode numbers a shorter file counts as another one.
-#[cfg(not(unix))]
-fn are_same(one: &Metadata, other: &Metadata) -> bool {
-    other.len() >= one.len()
 }
 
 #[cfg(all(test, unix))]
