@@ -79,7 +79,7 @@ pub enum FormatError {
         /// The file; for a file in an archive, the archive and the name in it.
         path: PathBuf,
         /// Where in the file.
-        place: Position,
+        place: Location,
         /// The value found.
         found: String,
         /// The value expected.
@@ -114,7 +114,7 @@ pub enum FormatError {
 
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Position {
+pub enum Location {
     /// The content as a whole.
     File,
     /// A line of a text, from 1.
@@ -123,7 +123,7 @@ pub enum Position {
     Byte(u64),
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File => Ok(()),
@@ -141,7 +141,7 @@ impl FormatError {
         expected: impl Into<Cow<'static, str>>,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::invalid(path, Position::File, found, expected, remedy)
+        Self::invalid(path, Location::File, found, expected, remedy)
     }
 
     /// A line of a text is wrong; lines count from 1.
@@ -152,7 +152,7 @@ impl FormatError {
         expected: impl Into<Cow<'static, str>>,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::invalid(path, Position::Line(line), found, expected, remedy)
+        Self::invalid(path, Location::Line(line), found, expected, remedy)
     }
 
     /// A byte of a binary file is wrong.
@@ -163,12 +163,12 @@ impl FormatError {
         expected: impl Into<Cow<'static, str>>,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::invalid(path, Position::Byte(offset), found, expected, remedy)
+        Self::invalid(path, Location::Byte(offset), found, expected, remedy)
     }
 
     fn invalid(
         path: &Path,
-        place: Position,
+        place: Location,
         found: impl Into<String>,
         expected: impl Into<Cow<'static, str>>,
         remedy: impl Into<Cow<'static, str>>,

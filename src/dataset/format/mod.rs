@@ -40,7 +40,7 @@ pub use asymproj::read_asymproj;
 use detect::PairCollector;
 pub use detect::{Format, ReadEdges, ReadPairs, UnknownIds, read_edges, read_pairs};
 pub(in crate::dataset) use error::{Fault, excerpt};
-pub use error::{FormatError, Position};
+pub use error::{FormatError, Location};
 pub(in crate::dataset) use input::file_identity;
 #[cfg(feature = "cli")]
 pub(crate) use input::read_short;
