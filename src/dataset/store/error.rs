@@ -17,7 +17,7 @@ pub enum StoreError {
         folder: PathBuf,
     },
     /// A file is missing or cannot be read.
-    #[error("cannot read {}: {CONVERT}", path.display())]
+    #[error("cannot read {}: {CONVERT} again", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -25,7 +25,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// Another program wrote it.
-    #[error("{}: format {found}, and this program reads format {VERSION}: use the program that wrote it, or {CONVERT}", path.display())]
+    #[error("{}: format {found}, and this program reads format {VERSION}: use the program that wrote it, or {CONVERT} again", path.display())]
     Version {
         /// The manifest.
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum StoreError {
         found: u32,
     },
     /// A file is longer or shorter than it was.
-    #[error("{} has {found} bytes, and had {expected} when it was written: {CONVERT}", path.display())]
+    #[error("{} has {found} bytes, and had {expected} when it was written: {CONVERT} again", path.display())]
     Length {
         /// The file.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum StoreError {
         expected: u64,
     },
     /// Bytes are not what they were.
-    #[error("{}{part} was damaged, its checksum is another: {CONVERT}", path.display())]
+    #[error("{}{part} was damaged, its checksum is another: {CONVERT} again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum StoreError {
         part: String,
     },
     /// Bytes are what they were, but make no sense.
-    #[error("{}{part}: {what}: {CONVERT}", path.display())]
+    #[error("{}{part}: {what}: {CONVERT} again", path.display())]
     Content {
         /// The file.
         path: PathBuf,
