@@ -47,7 +47,7 @@ Exit code 1 says that something is broken; beside it stands the way out.";
 
 /// What a small decomposition may be off by.
 const GOOD_RESIDUAL: f64 = 1e-3;
-/// How long this machine may take to hear itself.
+/// The longest wait for a connection of this machine to itself.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Doctor {

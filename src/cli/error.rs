@@ -40,10 +40,10 @@ pub enum Error {
     /// The config is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// What was said about several processes is wrong.
+    /// The arguments about several processes are wrong.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// The other processes cannot be worked with.
+    /// The connections to the other processes failed.
     #[error(transparent)]
     Mesh(#[from] MeshError),
     /// The processes of a cluster on this machine cannot be started.
@@ -166,7 +166,7 @@ pub enum Error {
     Interrupted {
         /// Whether there is a checkpoint.
         is_kept: bool,
-        /// Whether another process tells the person.
+        /// Whether another process prints this message.
         is_told: bool,
     },
     /// Something on this machine would make runs fail.
@@ -202,7 +202,7 @@ impl From<UnknownNode> for Error {
     }
 }
 
-/// What the parts of an experiment refuse on their own is worded as the experiment does.
+/// Errors of parts of an experiment are worded as errors of the experiment.
 macro_rules! of_run {
     ($($source:ty),*) => {
         $(impl From<$source> for Error {
@@ -347,19 +347,18 @@ pub(super) fn in_one_line(error: &Error) -> String {
     messages(error).collect::<Vec<_>>().join(": ")
 }
 
-/// Tells a person what went wrong between processes.
+/// Prints an error of the connections between processes.
 pub(super) fn print_line(error: &MeshError) {
     clear_bar();
     note(&format!("{}{error}", kind()));
 }
 
-/// What stands before an error.
+/// The text in front of an error.
 fn kind() -> &'static str {
     if has_colours() { "\x1b[1;31merror:\x1b[0m " } else { "error: " }
 }
 
-/// Tells a person what went wrong and why, on stderr. A closed stderr is no reason to fail
-/// differently.
+/// Prints an error and its causes on stderr. A closed stderr is no reason to fail differently.
 pub fn print(error: &Error) {
     if matches!(error, Error::Interrupted { is_told: true, .. }) {
         return;

@@ -162,7 +162,7 @@ fn place(error: &Cause) -> Option<&Place> {
     }
 }
 
-/// The error inside another one whose message is shown as that of the other.
+/// The inner error of a variant that shows it as its own message.
 fn shown_by(error: &Cause) -> Option<&Cause> {
     if let Some(error) = of::<Error>(error) {
         return match error {

@@ -25,7 +25,7 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Does `work`, in which reading data takes no more than so many bytes, or [`share`].
+/// Does `work`, in which reading data takes at most `limit` bytes, or [`share`] without a limit.
 pub(super) fn bounded<T>(limit: Option<u64>, work: impl FnOnce() -> T) -> T {
     limit.or_else(share).map_or_else(Budget::unlimited, Budget::new).within(work)
 }

@@ -1,8 +1,8 @@
 //! The command line: arguments in, exit code out.
 //!
-//! [`execute`] does what the [`Arguments`] say. Those of an experiment become a validated
-//! [`Request`] once, and [`run`] carries it out; a [`Command`] carries itself out. An [`Error`]
-//! knows its exit code.
+//! [`execute`] carries out [`Arguments`]. The arguments of an experiment become a validated
+//! [`Request`], which [`run`] carries out; a [`Command`] carries itself out. An [`Error`] knows its
+//! exit code.
 
 mod arguments;
 mod checkpoints;

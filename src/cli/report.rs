@@ -34,7 +34,7 @@ Examples:
   isvd-dist report out/ppi out/ppi-best-rank --out compared.html";
 
 impl Report {
-    /// Reads the runs, writes the page, and tells where it is.
+    /// Reads the runs, writes the page, and prints its path.
     pub fn run(&self) -> Result<(), Error> {
         let place = match (&self.out, &self.folders[..]) {
             (Some(out), _) => out.clone(),

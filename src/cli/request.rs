@@ -32,7 +32,7 @@ pub struct Request {
     pub checkpoint: Checkpoints,
     /// Whether to go on from one.
     pub resume: bool,
-    /// What is told on stderr of what happens.
+    /// The level of the log on stderr.
     pub log: LevelFilter,
     /// The file that shows every step on a time line.
     pub timeline: Option<PathBuf>,

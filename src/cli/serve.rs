@@ -54,7 +54,7 @@ fn seconds() -> clap::builder::RangedU64ValueParser<u64> {
 }
 
 impl Serve {
-    /// Opens, listens, says where, and answers until it is told to stop.
+    /// Opens the results, listens, prints the address, and answers until a signal.
     pub fn run(&self) -> Result<(), Error> {
         let stop = Stop::default();
         #[cfg(unix)]

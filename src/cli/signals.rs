@@ -87,7 +87,8 @@ fn exit() -> ! {
 impl Request {
     /// Says that the run was asked to end.
     pub(super) fn interrupted(&self) -> Error {
-        // Of several processes the first tells the person, of launched ones the launcher.
+        // Of several processes the first prints the message; of launched processes the launcher
+        // does.
         let is_first = self.peers.as_ref().is_none_or(|peers| peers.process == 0);
         Error::Interrupted { is_kept: self.has_checkpoint(), is_told: !is_first || cluster::is_launched() }
     }

@@ -21,8 +21,8 @@ impl Workers {
         self.asked.unwrap_or_else(kernel::cores)
     }
 
-    /// Says on stderr which number would be faster, where so many processes of this machine start
-    /// more workers than it has cores.
+    /// Prints a faster number of workers on stderr, if the workers of all `processes` on this
+    /// machine are more than its cores.
     pub(super) fn advise(self, processes: usize) {
         if let Some(advice) = self.advice(processes, kernel::cores()) {
             note(&advice);

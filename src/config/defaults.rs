@@ -45,7 +45,7 @@ pub const DEFAULT_VALID: f64 = 0.05;
 pub const DEFAULT_TEST: f64 = 0.1;
 /// How many times an experiment runs.
 pub const DEFAULT_SEEDS: usize = 1;
-/// Whether embeddings are put beside the features.
+/// Whether embeddings are appended to the features.
 pub const DEFAULT_EMBEDDED: bool = false;
 /// The residual to find principal components to, relative to the σ of each: what
 /// [`Method::Auto`] asks of a Gram matrix.
@@ -60,7 +60,7 @@ pub const DEFAULT_LABEL_DROPOUT: bool = false;
 pub const DEFAULT_DROPOUT_COPIES: usize = 0;
 /// The fraction that such a copy drops.
 pub const DEFAULT_DROPOUT_RATE: f64 = 0.5;
-/// What is fitted for the class of a node and for the others.
+/// The targets for the class of a node and for other classes.
 pub const DEFAULT_TARGETS: Targets = Targets { hit: 1.0, miss: 0.0 };
 /// Singular values below this many times the largest count as zero.
 pub const DEFAULT_CUT: f64 = 1e-6;

@@ -9,7 +9,7 @@ use crate::model::classifier::Rows;
 use crate::model::rank::RankSearch;
 use crate::svd::{self, Method};
 
-/// A key of a config: what it is, what it accepts, and what it is when nobody sets it.
+/// A key of a config: its meaning, the values it accepts, and its default.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// The key with the table it is in, such as `embedding.rank`.

@@ -31,9 +31,9 @@ pub struct NodeTask {
 /// Whose labels to learn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LearnFrom {
-    /// Those of training nodes.
+    /// The labels of training nodes.
     Train,
-    /// Those of validation nodes too.
+    /// The labels of training and validation nodes.
     TrainAndValid,
 }
 
@@ -232,7 +232,7 @@ pub(super) fn files(entries: &Entries, file: &str) -> Result<Option<NodeFiles>, 
     Ok(Some(NodeFiles { features: features.map(Into::into), labels: labels.map(Into::into), split }))
 }
 
-/// Which nodes: those of a file, or a part of all.
+/// Some of the nodes: the nodes of a file, or a fraction of all.
 enum Part {
     File(String),
     Fraction(f64),

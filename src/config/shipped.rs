@@ -69,8 +69,7 @@ pub(super) fn named_by_file(path: &Path) -> Option<&'static str> {
     SHIPPED.iter().map(|config| config.name).find(|shipped| *shipped == name)
 }
 
-/// The configs that were probably meant by the path of a file that is not there: a file of that
-/// folder, or a shipped one.
+/// The configs with names like that of a missing file: a file of its folder, or a shipped config.
 pub(super) fn hint(path: &Path, error: &io::Error) -> String {
     if error.kind() != io::ErrorKind::NotFound {
         return String::new();

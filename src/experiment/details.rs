@@ -1,4 +1,4 @@
-//! What a run finds besides its figures: curves, spectra, confusions, degrees.
+//! Results for a report: curves, spectra, confusion matrices, degrees.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ const MOST_CLASSES: usize = 100;
 /// Bins of degrees from a power of ten to the next.
 const BINS: f64 = 10.0;
 
-/// What one stage found besides its figures; of several runs, the first.
+/// Results of one stage for a report; of several runs, those of the first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StageDetails {
@@ -22,13 +22,13 @@ pub struct StageDetails {
     /// The residual of each of their triplets, relative to its own σ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relative_residuals: Vec<f64>,
-    /// The worst of them on the way, where somebody looked.
+    /// The worst residual at each convergence check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub convergence: Vec<ConvergenceCheck>,
-    /// How edges were told from other pairs.
+    /// Curves of how edges are separated from other pairs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curves: Option<SplitCurves>,
-    /// Into which classes nodes were put.
+    /// The confusion matrix of a classifier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confusion: Option<Confusion>,
     /// The mean loss of a kernel over stretches of as many batches each.
@@ -56,7 +56,7 @@ pub struct Confusion {
 }
 
 impl Confusion {
-    /// Counts worth showing.
+    /// The counts, unless there are too many classes to show.
     pub fn new(split: &str, counts: Vec<Vec<u64>>) -> Option<Self> {
         (counts.len() <= MOST_CLASSES).then(|| Self { split: split.to_owned(), counts })
     }

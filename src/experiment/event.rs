@@ -1,4 +1,4 @@
-//! What is told of an experiment while it runs.
+//! Events of a running experiment.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -69,9 +69,9 @@ pub enum Step<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
-    /// A dataset of so many nodes is loaded.
+    /// A dataset with this number of nodes is loaded.
     Loaded(usize),
-    /// A graph of so many edges is made.
+    /// A graph with this number of edges is made.
     Imported(usize),
     /// This rank is chosen.
     Rank(usize),
@@ -82,8 +82,7 @@ pub enum End {
 }
 
 impl Task<'_> {
-    /// The counter of its work, and whether it counts bytes; the other tasks tell of their
-    /// steps.
+    /// The counter of its work, and whether it counts bytes. Other tasks report steps.
     pub fn gauge(&self) -> Option<(&'static ProgressCounter, bool)> {
         match self {
             Self::Load(_) => Some((&BYTES_READ, true)),
@@ -105,7 +104,7 @@ impl Display for Task<'_> {
     }
 }
 
-/// Whoever is told of events, by any thread and in their order.
+/// A receiver of events, on any thread and in their order.
 pub trait Observer: Send + Sync {
     /// Takes note of an event.
     fn observe(&self, event: Event<'_>);

@@ -1,4 +1,4 @@
-//! What became of the batches of a stream.
+//! Figures of the batches of a stream.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub struct BatchFigures {
     pub ledger_bytes_per_edge: f64,
     /// How long it took to change the graph.
     pub patch_seconds: f64,
-    /// What is out of the ordinary, by what it is.
+    /// The number of warnings by their kind.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<String, u64>,
     /// The embedding, if there is one after this batch.
@@ -70,11 +70,10 @@ pub struct EmbeddingFigures {
 pub struct FollowFigures {
     /// Batches that were applied.
     pub batches: u64,
-    /// The batch after which the embedding beside this was found; 0 is the graph that the stream
-    /// begins with.
+    /// The batch that the saved embedding comes after; 0 is the graph that the stream begins with.
     pub embedded_batch: u64,
-    /// Whether the vectors beside this are turned onto those before them: U√S·Q and V√S·Q with an
-    /// orthogonal Q.
+    /// Whether the saved vectors are aligned with the embedding before them: U√S·Q and V√S·Q with
+    /// an orthogonal Q.
     #[serde(default)]
     pub aligned: bool,
     /// The latest time.
@@ -98,7 +97,7 @@ pub struct FollowFigures {
     pub embeddings: u64,
     /// Columns that were multiplied by in this run.
     pub operator_columns: usize,
-    /// What was out of the ordinary, by what it is.
+    /// The number of warnings by their kind.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -116,7 +115,7 @@ impl FollowFigures {
         self.count(&batch.counts);
     }
 
-    /// Counts what is out of the ordinary.
+    /// Adds counts of warnings.
     pub fn count(&mut self, counts: &BTreeMap<String, u64>) {
         counts.iter().for_each(|(what, count)| *self.counts.entry(what.clone()).or_default() += count);
     }

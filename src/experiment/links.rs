@@ -106,7 +106,7 @@ impl Runner<'_> {
         Ok(tuned)
     }
 
-    /// What a kernel that is being trained is worth: the first figure on the validation pairs.
+    /// The quality of a kernel during training: the first figure on the validation pairs.
     fn measure(&self, embedding: &Arc<Embedding>) -> Measure {
         let (embedding, is_directed) = (embedding.clone(), self.dataset.graph.is_directed());
         let measured = self.experiment.metrics.first().copied().zip(self.dataset.valid.clone());
@@ -134,7 +134,7 @@ impl Runner<'_> {
         graph.ready()?;
         let asked = options.svd.clone();
         let follower = Follower::new(graph.clone(), is_directed, options, self.context.cluster).map_err(failed)?;
-        // Singular values are raised to a power: vectors must not be turned into each other.
+        // Singular values are raised to a power, so vectors must not be rotated among themselves.
         let follower = follower.unturned();
         let mut follower = if update.warm_start { follower.resume(before.clone()) } else { follower };
         let added: Vec<_> = valid.edges.iter().map(|&edge| (edge, Operation::Add(1.0))).collect();
@@ -171,7 +171,7 @@ impl Runner<'_> {
         trusted(embedding)
     }
 
-    /// Scores what a stage found, and notes it down.
+    /// Scores the result of a stage, and records it.
     fn record(
         &mut self,
         name: &'static str,
@@ -252,7 +252,7 @@ pub(super) fn embed_nodes(
     trusted(embedding)
 }
 
-/// Refuses an embedding whose residuals cannot vouch for it.
+/// Refuses an embedding whose residuals are not finite.
 fn trusted(embedding: Embedding) -> Result<Embedding, RunError> {
     match embedding.certificate.relative_residuals.iter().position(|residual| !residual.is_finite()) {
         Some(triplet) => {

@@ -59,7 +59,7 @@ pub(crate) fn renumber(experiment: &Experiment, dataset: &mut Dataset) -> Result
     Ok(Some(order))
 }
 
-/// The graph of some edges, for somebody who uses all of its tiles.
+/// The graph of some edges, all of whose tiles are read and checked.
 pub(crate) fn graph_of(
     edges: &Edges,
     import: Import,
@@ -71,8 +71,8 @@ pub(crate) fn graph_of(
     Ok(graph)
 }
 
-/// The graph of some edges: as a store has it, where its tiles are looked at by whoever uses them,
-/// or made of the list.
+/// The graph of some edges: from a store, whose tiles are checked when they are used, or built from
+/// the list.
 pub(super) fn unread_graph_of(
     edges: &Edges,
     import: Import,

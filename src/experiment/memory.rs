@@ -14,8 +14,8 @@ pub fn peak_bytes() -> Option<u64> {
     bytes_of("VmHWM", &status)
 }
 
-/// Forgets the peak so far, so that [`peak_bytes`] tells that of what follows, and tells what is
-/// held now. Where the system does not allow it, nothing happens.
+/// Resets the peak that [`peak_bytes`] returns, and returns the bytes held now. Does nothing where
+/// the system does not allow it.
 pub fn reset_peak() -> Option<u64> {
     release_unused();
     fs::write("/proc/self/clear_refs", "5").ok()?;

@@ -67,7 +67,7 @@ pub struct Metrics {
     pub seconds: Seconds,
     /// The most memory held at once, where the system tells.
     pub peak_memory_bytes: Option<u64>,
-    /// What every worker did, those of other processes included, where there were several.
+    /// The time of every worker of all processes, where there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_by_worker: Vec<WorkerFigures>,
     /// What became of a stream, where one was followed.
@@ -84,7 +84,7 @@ pub struct WorkerFigures {
     pub computing: f64,
     /// Seconds it waited for blocks of others.
     pub waiting: f64,
-    /// The same by the worker that was waited for, where it was a millisecond at least.
+    /// The waiting time by the worker that was waited for, from a millisecond on.
     pub waiting_for: BTreeMap<usize, f64>,
     /// Bytes of panels and sums that it sent to other processes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ pub struct WorkerFigures {
 const SHORT_WAIT: f64 = 1e-3;
 
 impl WorkerFigures {
-    /// The figures of all workers; of a single one there is nothing to tell.
+    /// The figures of all workers; none for a single worker.
     pub fn of_all(times: &[WorkerTime]) -> Vec<Self> {
         let figures = |(worker, time): (usize, &WorkerTime)| Self {
             worker,
@@ -172,7 +172,7 @@ impl Stage {
         }
     }
 
-    /// Where it falls short of what was asked for, one line each.
+    /// Warnings where the stage falls short of what was asked for, one line each.
     pub fn shortfalls(&self) -> Vec<String> {
         // A kernel is trained over the triplets of the stage before.
         let Some(found) = self.decomposition.filter(|_| self.kernel.is_none()) else { return Vec::new() };
@@ -182,7 +182,7 @@ impl Stage {
         missed.into_iter().chain(self.missing_triplets(&found).map(said)).collect()
     }
 
-    /// What to change for smaller residuals.
+    /// The settings to change for smaller residuals.
     fn way_out(&self) -> &'static str {
         match &*self.name {
             EMBEDDING => "raise embedding.iterations or embedding.tolerance",
@@ -297,7 +297,7 @@ impl Decomposition {
         }
     }
 
-    /// The same, with what was asked for.
+    /// The figures with the rank and the tolerance that were asked for.
     pub fn asked(self, options: &svd::Options) -> Self {
         let rank_asked = (options.keep == Keep::All).then_some(options.rank);
         Self { rank_asked, tolerance: options.tolerance, ..self }.judged()
@@ -309,7 +309,7 @@ impl Decomposition {
         Some(RankShortfall { rank: self.rank, rank_asked })
     }
 
-    /// The same, with the tolerance compared with the worst residual.
+    /// The figures with the verdict on the tolerance.
     fn judged(self) -> Self {
         // An estimate does not pass for a measurement.
         let is_measured = self.residuals == Evidence::Measured;

@@ -1,5 +1,4 @@
-//! What a report shows beyond the figures, as `report.json` holds it: curves, spectra, the map, the
-//! plan.
+//! The content of `report.json`: curves, spectra, the map, the plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +14,7 @@ pub const VERSION: u32 = 1;
 /// two.
 pub const MAP_POINTS: usize = 2_000;
 
-/// Everything that a run found besides its figures.
+/// Results of a run for a report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Details {
     /// The form that it is written in.
@@ -91,7 +90,7 @@ impl Details {
 /// Nodes in the plane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeMap {
-    /// What nodes near each other have in common, in a word.
+    /// The vectors that the map is of, in a word.
     pub of: String,
     /// How many nodes there are, of which these are a sample.
     pub nodes: usize,
@@ -178,7 +177,7 @@ impl NodeMap {
     }
 }
 
-/// The logarithms of probabilities, as far as they tell classes apart.
+/// The logarithms of probabilities, which separate classes better.
 pub fn log_odds(probabilities: &Dense) -> Dense {
     const LEAST: f64 = 1e-9;
     let odds = |&share: &f32| libm::log(f64::from(share).max(LEAST)) as f32;

@@ -1,6 +1,5 @@
-//! A trained classifier as files: `model.json` says what it is, arrays beside it hold its numbers.
-//! And the way back: [`TrainedClassifier`] to apply a classifier again, [`Opened`] to use what any
-//! run found.
+//! The files of a trained classifier: `model.json` with its recipe, and arrays. Reads them back as
+//! a [`TrainedClassifier`], and the results of any run as [`Opened`].
 
 mod opened;
 
@@ -183,7 +182,7 @@ impl Recipe {
         }
     }
 
-    /// The shape of its network, for so many columns of X as the classifier takes it.
+    /// The shape of its network, for this number of features.
     fn shape(&self, features: usize) -> NetworkShape {
         NetworkShape { features, classes: self.classes.len(), layers: self.layers, label_reuse: self.label_reuse }
     }
@@ -257,7 +256,7 @@ const READS: usize = 10;
 /// Reads several files of a folder, again if another run replaced them meanwhile: what is read is
 /// of one run.
 pub(super) fn of_one_run<T, E>(folder: &Path, read: impl Fn() -> Result<T, E>) -> Result<T, E> {
-    // All files are replaced in one step, so this one tells of all.
+    // All files are replaced in one step, so `metrics.json` stands for all.
     let version = || {
         let found = fs::metadata(folder.join(METRICS)).ok()?;
         #[cfg(unix)]

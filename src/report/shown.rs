@@ -12,7 +12,7 @@ use crate::experiment::metrics::Metrics;
 /// A run to show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
-    /// What it is called beside others.
+    /// Its name in a comparison.
     pub name: String,
     /// Its figures.
     pub metrics: Metrics,
@@ -43,7 +43,7 @@ impl Shown {
         Ok(Self { name, metrics, details })
     }
 
-    /// Gives runs whose folders have the same name other names: those of the folders above, too.
+    /// Renames runs whose folders have the same name: adds the folders above.
     pub fn tell_apart(runs: &mut [Self], folders: &[PathBuf]) {
         for depth in 2..5 {
             let is_shared = |name: &str| runs.iter().filter(|run| run.name == name).count() > 1;
@@ -70,7 +70,7 @@ fn read_details(path: &Path, metrics: &Metrics) -> Result<Details, SavedError> {
     Ok(details)
 }
 
-/// What the arrays of a run tell.
+/// The details that the arrays of a run hold.
 fn of_arrays(folder: &Path, metrics: &Metrics) -> Result<Details, SavedError> {
     let mut stages = vec![StageDetails::default(); metrics.stages.len()];
     let path = folder.join(SINGULAR_VALUES);

@@ -181,8 +181,7 @@ pub fn predictions(
     text
 }
 
-/// A number in single precision with as few digits as tell it from others, for JSON, whose numbers
-/// are in double precision.
+/// A number in single precision for JSON, with the fewest digits that identify it.
 pub(crate) fn shortest(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
 }

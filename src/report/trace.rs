@@ -1,5 +1,4 @@
-//! What a run does, as it does it: lines on stderr, and a file that shows every step of every
-//! worker on a time line.
+//! The log of a run: lines on stderr, and a timeline of every step of every worker in a file.
 
 use std::fmt;
 use std::fs::File;
@@ -27,7 +26,7 @@ pub fn listen(level: LevelFilter, timeline: Option<&Timeline>) {
     let lines = lines::layer().with_writer(|| Above).with_ansi(false).with_target(false).with_filter(level);
     let only_workers = filter::filter_fn(|event| event.target() == TARGET);
     let file = timeline.map(|timeline| Chrome(timeline.clone()).with_filter(only_workers));
-    // Who listens already goes on.
+    // A subscriber that is set already stays.
     let _ = tracing::subscriber::set_global_default(Registry::default().with(lines).with(file));
 }
 

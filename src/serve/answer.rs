@@ -1,4 +1,4 @@
-//! What a client hears.
+//! Answers to clients.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -10,11 +10,11 @@ use super::counters::Endpoint;
 use crate::report::saved::UnknownNode;
 
 const JSON: &str = "application/json";
-/// What the page may do: run what is in it and ask this server.
+/// The content policy of the page: it runs its own scripts and asks this server.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A status, and what goes with it.
+/// A status with its content.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     pub status: StatusCode,
@@ -23,12 +23,12 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// What was asked for.
+    /// An answer as JSON.
     pub fn json(value: &Value) -> Self {
         Self::ready(Bytes::from(value.to_string()))
     }
 
-    /// What was asked for, as JSON already.
+    /// An answer that is JSON already.
     pub fn ready(body: Bytes) -> Self {
         Self { status: StatusCode::OK, content_type: JSON, body }
     }
@@ -47,7 +47,7 @@ impl Answer {
         Self { status: StatusCode::OK, content_type: "text/plain; version=0.0.4; charset=utf-8", body: body.into() }
     }
 
-    /// Why there is no answer.
+    /// An error with its reason.
     pub fn error(status: StatusCode, why: impl Into<String>) -> Self {
         Self { status, ..Self::json(&json!({ "error": why.into() })) }
     }
@@ -68,7 +68,7 @@ impl Answer {
         Self::error(StatusCode::METHOD_NOT_ALLOWED, format!("ask by {}", methods(endpoint)))
     }
 
-    /// The answer as it is sent to a client that is let go after it.
+    /// The bytes of an answer after which the connection is closed.
     pub fn into_last_bytes(self) -> Vec<u8> {
         let body = self.body.clone();
         let (head, _) = self.into_response().into_parts();

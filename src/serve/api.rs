@@ -22,7 +22,7 @@ const PAGE: &str = include_str!("page.html");
 /// More neighbours than this are not for a page: `isvd-dist neighbors` lists them all.
 const MOST_NEIGHBOURS: usize = 1000;
 const USUAL_NEIGHBOURS: usize = 10;
-/// More ids than this nobody looks through.
+/// The most ids of a search.
 const MOST_FOUND: usize = 100;
 const USUAL_FOUND: usize = 12;
 
@@ -34,7 +34,7 @@ pub(super) struct Question {
     pub body: Option<Bytes>,
 }
 
-/// Finds the answer; what takes time is not computed here.
+/// Answers a question. Long computations run on other threads.
 pub(super) async fn answer(state: &Arc<State>, question: Question) -> Answer {
     let plain = |answer: &dyn Fn() -> Answer| match Query::parse(&question.query, &[]) {
         Ok(_) => answer(),
@@ -104,7 +104,7 @@ fn row(state: &State, query: &Query<'_>, name: &str) -> Result<u32, Answer> {
     state.model.row(query.need(name)?).map_err(|unknown| Answer::unknown(&unknown))
 }
 
-/// What these results do not have.
+/// An answer for data that these results lack.
 fn lacking(why: impl ToString) -> Answer {
     Answer::error(StatusCode::NOT_FOUND, why.to_string())
 }
@@ -116,7 +116,7 @@ async fn neighbours(state: &Arc<State>, question: &Question) -> Result<Answer, A
     let id = query.need("node")?;
     let Some(row) = state.model.ids.row(id) else {
         let (state, id) = (state.clone(), id.to_owned());
-        // Looking for what was meant takes time.
+        // Finding the nearest known id takes time.
         let unknown = tokio::task::spawn_blocking(move || UnknownNode::new(&state.model.ids, &id));
         return unknown.await.map_or_else(|_| Err(failed()), |unknown| Err(Answer::unknown(&unknown)));
     };

@@ -1,8 +1,8 @@
 //! Questions for neighbours, answered together.
 //!
-//! Comparing a node with all others reads all vectors, and comparing many nodes at a time reads
-//! them once. So whoever asks while others are answered waits for the next turn, which is for all
-//! who came meanwhile.
+//! Comparing a node with all others reads all vectors; comparing many nodes at once reads them
+//! once. So a question that comes while others are answered waits, and is answered with all that
+//! came meanwhile.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,13 +50,13 @@ impl Batch {
         found.await.ok()
     }
 
-    /// Answers until nobody waits.
+    /// Answers until no question waits.
     fn work(&self) {
         let _turn = Turn(self);
         loop {
             let asked = {
                 let mut queue = self.queue();
-                // Some went away meanwhile.
+                // Some clients have gone meanwhile.
                 let asked: Vec<Asked> = queue.waiting.drain(..).filter(|asked| !asked.answer.is_closed()).collect();
                 if asked.is_empty() {
                     queue.is_worked_on = false;
@@ -79,7 +79,7 @@ impl Batch {
     }
 }
 
-/// If the work breaks off, those who wait hear so, and the next one who asks begins anew.
+/// If the work panics, waiting questions fail, and the next one starts the work again.
 struct Turn<'a>(&'a Batch);
 
 impl Drop for Turn<'_> {

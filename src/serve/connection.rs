@@ -1,4 +1,4 @@
-//! Clients: how many there may be, and how long each may stay.
+//! Connections of clients: their number, and how long each may take.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,13 +27,13 @@ use super::{Limits, State};
 pub(super) const HEAD_BYTES: usize = 32 << 10;
 /// What a client says first that speaks HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// A connection is used for so many times the time of a question at most; then the client may come
+/// A connection is closed after this many times the limit of a question; the client may connect
 /// again.
 const QUESTIONS_A_CONNECTION: u32 = 60;
-/// After an error of the system, such as too many open files, nobody is let in for so long.
+/// The pause after an error of the system, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Lets clients in until told to stop, then waits for their answers.
+/// Accepts clients until the server is to stop, then waits for their answers.
 pub(super) async fn accept(
     state: Arc<State>,
     listener: TcpListener,
@@ -78,9 +78,9 @@ pub(super) async fn accept(
     Ok(())
 }
 
-/// Answers a client until it goes, has been here for too long, or the server is told to stop.
+/// Answers a client until it disconnects, has been connected too long, or the server is to stop.
 async fn attend(state: &Arc<State>, client: TcpStream, limits: Limits, guarded: bool, mut stop: watch::Receiver<bool>) {
-    // Answers are short, and somebody waits for them.
+    // Answers are short, and a client waits for each.
     let _ = client.set_nodelay(true);
     let answer = |request| async move { Ok::<_, Infallible>(respond(state, request, limits, guarded).await) };
     let mut connection = http1::Builder::new()
@@ -89,7 +89,7 @@ async fn attend(state: &Arc<State>, client: TcpStream, limits: Limits, guarded: 
         .max_buf_size(HEAD_BYTES)
         .serve_connection(Worded::new(TokioIo::new(client)), service_fn(answer));
     let ended = tokio::select! {
-        // What a client does wrong it hears as far as it listens.
+        // A client gets the error of its request as far as it reads.
         ended = &mut connection => Some(ended),
         _ = stop.wait_for(|&stop| stop) => None,
         () = sleep(limits.timeout * QUESTIONS_A_CONNECTION) => None,
@@ -99,7 +99,7 @@ async fn attend(state: &Arc<State>, client: TcpStream, limits: Limits, guarded: 
             Pin::new(&mut connection).graceful_shutdown();
             let _ = timeout(3 * limits.timeout, connection).await;
         }
-        // hyper says nothing to a client that speaks HTTP/2.
+        // hyper sends nothing to a client that speaks HTTP/2.
         Some(Err(error)) if error.is_parse() => {
             let parts = connection.into_parts();
             if parts.read_buf.starts_with(PREFACE) {
@@ -146,8 +146,8 @@ fn head_bytes<B>(request: &Request<B>) -> usize {
     line.into_iter().chain(headers).sum::<usize>() + "\r\n".len()
 }
 
-/// Whether a client called this machine by an address or as localhost. A page from elsewhere that
-/// lets its own name lead here does neither.
+/// Whether a client addressed this machine by an address or as localhost. A page from elsewhere
+/// whose own name resolves to this machine does neither.
 fn is_local(request: &Request<Incoming>) -> bool {
     let Some(host) = request.headers().get(header::HOST) else { return true };
     let Some(authority) = host.to_str().ok().and_then(|host| host.parse::<hyper::http::uri::Authority>().ok()) else {
@@ -171,7 +171,7 @@ async fn find(state: &Arc<State>, request: Request<Incoming>, endpoint: Endpoint
     };
     let body = match is_post {
         false => Bytes::new(),
-        // What is announced need not be waited for.
+        // A body that is announced as too long is not read.
         true if body.size_hint().lower() > limits.body as u64 => return too_long(),
         true => match timeout(limits.timeout, Limited::new(body, limits.body).collect()).await {
             Ok(Ok(body)) => body.to_bytes(),

@@ -1,10 +1,9 @@
 //! What a run found, over HTTP: answers as JSON, and a page to look around.
 //!
-//! One thread talks to all clients, and never computes: what takes time is done by a few others,
-//! and waits for them in a queue that is no longer than there may be connections; neighbours are
-//! found for all who wait at once. A client that is slow to ask, slow to listen or asks for too
-//! much is let go ([`Limits`]). Told to stop, the server takes no more connections, answers what it
-//! was asked, and ends.
+//! One thread serves all connections and never computes. Computations run on a few other threads,
+//! with a queue no longer than the limit of connections; neighbours are found for all waiting
+//! questions at once. A client that is too slow, or asks too much, is disconnected ([`Limits`]).
+//! When it is stopped, the server accepts no more connections, answers open questions, and ends.
 
 mod answer;
 mod api;
@@ -73,7 +72,7 @@ impl ServeError {
     }
 }
 
-/// Somebody who can tell a server to stop.
+/// A handle that stops a server.
 #[derive(Debug, Clone)]
 pub struct Stop(watch::Sender<bool>);
 
@@ -103,7 +102,7 @@ pub fn listen(address: &str) -> Result<TcpListener, ServeError> {
     TcpListener::bind(found).map_err(|source| ServeError::Listen { address: found, source })
 }
 
-/// Answers until told to stop.
+/// Answers until the server is stopped.
 pub fn serve(state: State, listener: TcpListener, limits: Limits, stop: &Stop) -> Result<(), ServeError> {
     listener.set_nonblocking(true).map_err(ServeError::System)?;
     // Neighbours are found two ways and the map is drawn; the others are for what is soon done.
@@ -114,7 +113,7 @@ pub fn serve(state: State, listener: TcpListener, limits: Limits, stop: &Stop) -
         let listener = tokio::net::TcpListener::from_std(listener)?;
         connection::accept(Arc::new(state), listener, limits, stop.told()).await
     });
-    // What is still computed is for clients that were let go.
+    // Computations that still run are for clients that were disconnected.
     runtime.shutdown_background();
     served.map_err(ServeError::System)
 }

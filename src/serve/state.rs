@@ -14,7 +14,7 @@ use crate::model::map;
 use crate::model::vectors::Side;
 use crate::report::saved::{Opened, SavedError};
 
-/// What a server knows.
+/// The results that a server answers from.
 #[derive(Debug)]
 pub struct State {
     pub(super) model: Opened,
@@ -30,7 +30,7 @@ pub struct State {
 }
 
 impl State {
-    /// Makes results ready, to be computed with by so many threads.
+    /// Prepares results for questions that `threads` threads compute.
     pub fn new(model: Opened, threads: usize) -> Result<Self, SavedError> {
         let by_cosine = model.vectors.is_some().then(|| model.by_cosine(Side::Left)).transpose()?;
         let by_score = model.links_are_directed().is_ok().then(|| model.by_score()).transpose()?;

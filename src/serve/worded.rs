@@ -1,4 +1,4 @@
-//! Errors that the HTTP library answers by itself, with words.
+//! Error answers of hyper, with a body.
 //!
 //! hyper refuses what it cannot read as a request without asking anybody, and its answer has no
 //! body. It is the only one without a content type, so it is known by its head on the way to the
@@ -17,10 +17,10 @@ use super::connection::HEAD_BYTES;
 /// Headers that hyper reads.
 const HEADERS: usize = 100;
 
-/// A client, for whom answers of the library get words.
+/// A client whose answers of hyper get a body.
 pub(super) struct Worded<I> {
     client: I,
-    /// What is sent in place of an answer of the library, and how much of it is.
+    /// The bytes that replace an answer of hyper, and how many of them are sent.
     instead: Option<(Vec<u8>, usize)>,
 }
 
@@ -29,7 +29,7 @@ impl<I> Worded<I> {
         Self { client, instead: None }
     }
 
-    /// The client, to whom all is sent that the library had to say.
+    /// The client, after everything that hyper wrote was sent.
     pub(super) fn into_client(self) -> I {
         self.client
     }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use crate::engine::mesh::TlsError;
 
-/// What is wrong with what was said about several processes.
+/// An error in the arguments about several processes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {

@@ -22,8 +22,8 @@ pub use tls::TlsArguments;
 use crate::dataset::Source;
 use crate::engine::mesh::{Secret, Settings};
 
-/// Says to a process which one launched it: it is not to outlive its launcher, which tells the
-/// person how the run ended.
+/// Holds the id of the process that launched this one. A process ends with its launcher, which
+/// prints how the run ended.
 pub(super) const LAUNCHED_VARIABLE: &str = "ISVD_LAUNCHED";
 
 /// The first port where a scheduler, and no list, says who takes part.
@@ -87,7 +87,7 @@ struct Hosts {
     process: usize,
 }
 
-/// Refuses data that several processes cannot all read. What is not there is left to its reader.
+/// Refuses data that several processes cannot all read. A missing file is left to its reader.
 pub(super) fn check_shared(source: &Source, processes: usize) -> Result<(), ClusterError> {
     let is_pipe = |path: &&Path| path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
     match source.paths().into_iter().find(is_pipe).filter(|_| processes > 1) {

@@ -1,13 +1,13 @@
-//! What is out of the ordinary: told a few times, counted always.
+//! Warnings: each kind is printed a few times and always counted.
 
 use std::collections::BTreeMap;
 
 use super::super::error::note;
 
-/// How often the same is told.
+/// How often a kind of warning is printed.
 const TOLD: u64 = 5;
 
-/// Counts by what is counted.
+/// Counts of warnings by their kind.
 #[derive(Debug, Default)]
 pub(super) struct Complaints {
     /// Since the counts were taken last.
@@ -16,7 +16,7 @@ pub(super) struct Complaints {
 }
 
 impl Complaints {
-    /// Counts something, and tells it if it was not told often.
+    /// Counts a warning, and prints it unless its kind was printed often.
     pub(super) fn tell(&mut self, what: &'static str, text: impl FnOnce() -> String) {
         *self.counts.entry(what.to_owned()).or_default() += 1;
         let told = self.told.entry(what).or_default();
@@ -28,7 +28,7 @@ impl Complaints {
         }
     }
 
-    /// Tells something the first time it happens, and does not count it.
+    /// Prints a warning the first time, and does not count it.
     pub(super) fn tell_once(&mut self, what: &'static str, text: impl FnOnce() -> String) {
         let told = self.told.entry(what).or_default();
         if std::mem::replace(told, 1) == 0 {
@@ -36,12 +36,12 @@ impl Complaints {
         }
     }
 
-    /// Counts something that was told before.
+    /// Counts a warning that an earlier run printed.
     pub(super) fn count(&mut self, what: &'static str) {
         *self.counts.entry(what.to_owned()).or_default() += 1;
     }
 
-    /// What was counted since the last time.
+    /// The counts since the last call.
     pub(super) fn take(&mut self) -> BTreeMap<String, u64> {
         std::mem::take(&mut self.counts)
     }

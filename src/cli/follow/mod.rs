@@ -55,7 +55,7 @@ impl Follow {
         release_unused();
         let run = identity(experiment, &dataset);
         let history = self.history(&folder, &run)?;
-        // Whatever can be wrong with the stream is said before anything is computed.
+        // Errors of the stream are found before anything is computed.
         let done: Vec<Position> = history.records.iter().map(|record| record.position.clone()).collect();
         let batches =
             Batches::open(&origin, self.rule(), self.watch, self.tolerate, &done).map_err(FollowError::from)?;
@@ -70,7 +70,7 @@ impl Follow {
         let outcome = session
             .catch_up(&history.records, self.resume, &mut log)
             .and_then(|()| self.follow(&mut session, batches, log, &interrupt));
-        // What was embedded is kept, whatever ended the run.
+        // The last embedding is saved however the run ends.
         interrupt.hold();
         let saved = if session.is_embedded() { session.finish() } else { Ok(()) };
         outcome?;
@@ -81,7 +81,7 @@ impl Follow {
         }
     }
 
-    /// What was accepted before, if a run goes on; nothing is changed yet.
+    /// The batches that an earlier run accepted, if this run resumes it. Changes no file.
     fn history(&self, folder: &Folder, run: &Identity) -> Result<History, Error> {
         let path = folder.path().join(LOG);
         if !self.resume {
@@ -112,7 +112,7 @@ impl Follow {
         Ok(Log::create(&path, run)?)
     }
 
-    /// Applies batch after batch, until there are no more or somebody asks for an end.
+    /// Applies the batches of the stream, until it ends or a signal asks the run to end.
     fn follow(
         &self,
         session: &mut Session<'_>,
@@ -120,7 +120,7 @@ impl Follow {
         mut log: Log,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
-        // From here on a batch that is begun is finished.
+        // From here on a signal takes effect between two batches.
         interrupt.hold();
         let mut last = Instant::now();
         while !interrupt.is_asked() {
@@ -169,7 +169,8 @@ fn tell_of_log(path: &Path, dropped: usize, repeated: usize, records: &[Record])
     note(&format!("note: resumed after {} batches in {shown}", records.len()));
 }
 
-/// The graph has the edges from now on; what is left says whether they have a direction.
+/// Drops the list of edges, which the graph holds now. What is left says whether edges have a
+/// direction.
 fn forget_list(dataset: &mut Dataset) {
     let (nodes, directed) = (dataset.graph.nodes(), dataset.graph.is_directed());
     dataset.graph = EdgeList { nodes, directed, ..EdgeList::default() }.into();

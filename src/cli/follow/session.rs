@@ -1,4 +1,4 @@
-//! A graph that is followed, and all that is told and written of it.
+//! A graph that follows a stream of updates, its embedding, and what is printed and written.
 
 mod cause;
 mod results;
@@ -41,7 +41,7 @@ pub(super) struct Session<'a> {
     dataset: Dataset,
     held_out: HeldOut,
     rules: Rules,
-    /// Taken only while it is replaced by one that goes on from an embedding.
+    /// Empty only while it is replaced by one that resumes from an embedding.
     follower: Option<Follower>,
     ids: Ids,
     run: u32,
@@ -49,7 +49,7 @@ pub(super) struct Session<'a> {
     batch: u64,
     embedded: Option<Embedded>,
     since: Since,
-    /// Whether the graph is another one than the one embedded.
+    /// Whether the graph changed since it was embedded.
     is_behind: bool,
     saved: Option<Saved>,
     complaints: Complaints,
@@ -58,7 +58,7 @@ pub(super) struct Session<'a> {
     seconds: Seconds,
 }
 
-/// What the last embedding is of.
+/// The last embedding, and the graph that it is of.
 struct Embedded {
     batch: u64,
     edges: usize,
@@ -67,7 +67,7 @@ struct Embedded {
     figures: EmbeddingFigures,
 }
 
-/// What was done since the last embedding, and how everything was at it.
+/// The batches since the last embedding, and the state at it.
 #[derive(Default)]
 struct Since {
     at: Mark,
@@ -75,7 +75,7 @@ struct Since {
     applied: Vec<Applied>,
 }
 
-/// A place between two batches.
+/// The state between two batches.
 #[derive(Clone, Default)]
 struct Mark {
     batch: u64,
@@ -84,7 +84,7 @@ struct Mark {
     totals: FollowFigures,
 }
 
-/// What the files in the folder are of.
+/// The embedding that the files in the folder hold.
 struct Saved {
     batch: u64,
     at: Instant,
@@ -93,11 +93,11 @@ struct Saved {
 /// How a batch is carried out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// As it comes.
+    /// From the stream.
     Live,
-    /// It was accepted before, and what comes after it is not embedded yet.
+    /// From the log, after the last saved embedding.
     Again,
-    /// It was accepted before, and an embedding after it is there.
+    /// From the log, before the last saved embedding.
     Silent,
 }
 
@@ -116,7 +116,7 @@ fn updates_of(record: &Record) -> Vec<Update> {
     record.updates.iter().map(|entry| entry.update(stand_in)).collect()
 }
 
-/// What ends a run, or is tolerated, where a batch cannot be embedded.
+/// The error of a batch after which the graph cannot be embedded.
 fn unembeddable(record: &Record, source: Box<ModelError>) -> FollowError {
     FollowError::Unembeddable { batch: record.batch, name: record.name.clone(), source }
 }
@@ -174,7 +174,7 @@ impl<'a> Session<'a> {
         self.embedded.is_some()
     }
 
-    /// Comes to where an earlier run was, or embeds the graph that the stream begins with.
+    /// Restores the state of an earlier run, or embeds the graph that the stream begins with.
     pub(super) fn catch_up(&mut self, records: &[Record], may_resume: bool, log: &mut Log) -> Result<(), Error> {
         let state =
             State::load(self.folder.path(), self.run).filter(|state| may_resume && state.batch <= records.len() as u64);
@@ -185,7 +185,7 @@ impl<'a> Session<'a> {
         match state.filter(|state| state.fits(self.graph().nodes())) {
             Some(state) => self.go_on_from(state)?,
             None if known == 0 => self.begin()?,
-            // What was saved is of no use, and the rest began from it.
+            // The saved embedding does not fit the graph, so the graph is embedded anew.
             None => {
                 let figures = self.embed(BatchFigures { batch: self.batch, ..BatchFigures::default() })?;
                 self.print(&figures)?;
@@ -230,12 +230,12 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Carries out a batch of the log once more.
+    /// Applies a batch of the log.
     fn replay(&mut self, record: &Record, mode: Mode, log: &mut Log) -> Result<(), Error> {
         self.carry_out(record, &updates_of(record), Path::new(""), mode, log)
     }
 
-    /// Takes a batch: checks it, puts it into the log, and carries it out.
+    /// Checks a batch, appends it to the log, and applies it.
     pub(super) fn accept(&mut self, batch: Batch, log: &mut Log) -> Result<(), Error> {
         let Batch { name, path, mut updates, refused, position, memory: _memory } = batch;
         self.refuse(&refused);
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
         let needed = updates.iter().map(|update| update.text_bytes() + TO_APPLY).sum();
         let _reserved = Budget::current().reserve(needed).map_err(over)?;
         let entries = updates.iter().map(Entry::from).collect();
-        // These are in the log; what follows from the updates follows from them again.
+        // Counts of refused lines are logged. Those that follow from the updates are found again.
         let counts = self.complaints.take();
         let mut record = Record { batch: self.batch + 1, name, position, counts, updates: entries };
         log.append(&record).map_err(FollowError::from)?;
@@ -272,7 +272,7 @@ impl<'a> Session<'a> {
         refused.iter().for_each(|refusal| tell_refused(&mut self.complaints, refusal));
     }
 
-    /// Tells what is out of the ordinary about the stream.
+    /// Warns of notices of the stream.
     pub(super) fn tell(&mut self, notices: Vec<Notice>) {
         notices.into_iter().for_each(|notice| self.complaints.tell(notice.name(), || notice.to_string()));
     }
@@ -361,7 +361,7 @@ impl<'a> Session<'a> {
         Ok(figures)
     }
 
-    /// Embeds what is not yet, at the end of the stream.
+    /// Embeds the graph at the end of the stream, if it changed since the last embedding.
     pub(super) fn embed_rest(&mut self, log: &mut Log) -> Result<(), Error> {
         if !self.is_behind {
             return Ok(());
@@ -396,7 +396,7 @@ impl<'a> Session<'a> {
         let seconds = start.elapsed().as_secs_f64();
         let stage = Stage { decomposition: Some(decomposition), ..Stage::new(EMBEDDING, seconds) };
         if let Some(shortfall) = stage.shortfalls().into_iter().next() {
-            // The lines of later batches are marked.
+            // Later batches say it in their lines.
             self.complaints.tell_once("shortfall", || format!("batch {}, {shortfall}", figures.batch));
         }
         self.totals.embeddings += 1;

@@ -15,18 +15,18 @@ pub(super) struct Rules {
     pub(super) self_loops: SelfLoops,
 }
 
-/// Operations, and what was out of the ordinary before any was applied.
+/// Operations on rows, and remarks that are known before they are applied.
 #[derive(Debug, Default)]
 pub(super) struct Translated {
-    /// Each with the place of its update.
+    /// Each with the rows of its edge.
     pub(super) operations: Vec<((u32, u32), Operation)>,
     /// Which update each operation is of.
     pub(super) origins: Vec<usize>,
-    /// What was told of updates that need no operation, or not the one they ask for.
+    /// Remarks on updates that need no operation, or another one than they ask for.
     pub(super) remarks: Vec<(usize, Remark)>,
 }
 
-/// What is out of the ordinary about an update.
+/// Why an update does not do what it says, or does more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Remark {
     /// The edge was there.
@@ -42,7 +42,7 @@ pub(super) enum Remark {
 }
 
 impl Remark {
-    /// What such updates are called together.
+    /// The name under which such updates are counted.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::AlreadyThere => "edges to add that were there",
@@ -53,7 +53,7 @@ impl Remark {
         }
     }
 
-    /// What is said of one.
+    /// The warning for one update.
     pub(super) fn text(self, update: &Update) -> String {
         let (from, to) = (&update.from, &update.to);
         match self {
@@ -65,7 +65,7 @@ impl Remark {
         }
     }
 
-    /// What an effect is, if it is out of the ordinary.
+    /// The remark on an effect, if it deserves one.
     pub(super) fn of(effect: Effect) -> Option<Self> {
         match effect {
             Effect::Plain => None,
@@ -106,7 +106,7 @@ pub(super) fn translate(updates: &[Update], ids: &mut Ids, rules: Rules) -> Tran
         let (operation, edge) = match update.action {
             Action::Add => (Operation::Add(weight), grown(update, ids)),
             Action::Weigh => (Operation::Weigh(weight), grown(update, ids)),
-            // What is to be gone makes no node.
+            // An edge that is removed adds no nodes.
             Action::Remove => {
                 let row = |id: &str| ids.row(id).map(|row| row as u32);
                 (Operation::Remove, row(&update.from).zip(row(&update.to)))

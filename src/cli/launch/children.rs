@@ -17,10 +17,10 @@ use signal_hook::iterator::Signals;
 use super::super::cluster::{LAUNCHED_VARIABLE, SECRET_VARIABLE};
 use super::super::{Error, error};
 
-/// How often children and signals are looked at.
+/// The time between two looks at children and signals.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long the others may take to end by themselves after one has failed. They hear of it at once;
-/// one that was lost to them has had its time.
+/// The time that the other processes have to end after one has failed. The connected ones learn of
+/// it at once.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How the processes of a run ended.
@@ -28,9 +28,9 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(super) enum Ended {
     /// All without an error.
     Well,
-    /// Because somebody asked them to.
+    /// Because of a signal.
     Interrupted,
-    /// One with an error that is not that of another.
+    /// One process failed, and its error is the cause of the others.
     Badly { process: usize, status: ExitStatus, may_restart: bool },
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Children {
 struct Running {
     process: usize,
     child: Child,
-    /// Passes on what it says.
+    /// Forwards the lines that it writes to stderr.
     forwarder: JoinHandle<()>,
 }
 
@@ -93,7 +93,7 @@ impl Children {
                 match running.child.try_wait()? {
                     None => still.push(running),
                     Some(status) => {
-                        // Only a broken pipe of ours could make it panic.
+                        // It panics only if stderr is a broken pipe.
                         let _ = running.forwarder.join();
                         self.ended.push((running.process, status));
                     }
@@ -160,9 +160,9 @@ fn is_interrupted(status: &ExitStatus) -> bool {
     status.code() == Some(Error::INTERRUPTED.into())
 }
 
-/// One answer for all. A process that lost another says so with a code of its own; the cause is
-/// somebody else's. An error counts for more than that the run was interrupted: what it had found
-/// may not be kept.
+/// The outcome of all processes. A process that lost another one ends with a code of its own: the
+/// cause is the other process. An error counts for more than an interruption, since results may not
+/// be saved.
 fn verdict(ended: &[(usize, ExitStatus)]) -> Ended {
     let failed = || ended.iter().filter(|(_, status)| !status.success());
     let is_echo = |status: &ExitStatus| status.code() == Some(Error::CLUSTER.into());

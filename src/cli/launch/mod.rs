@@ -20,7 +20,7 @@ use children::{Children, Ended, code_of, in_words};
 /// More processes than this on one machine is a slip of the finger.
 const MOST_PROCESSES: u64 = 256;
 
-/// What a run is given beside its own arguments when it is started again after a failure.
+/// The arguments added when a run is started again after a failure.
 const ON_RESTART: &[&str] = &["--resume"];
 
 /// Runs an experiment on several processes of this machine.
@@ -60,7 +60,7 @@ impl Launch {
             () => None,
         };
         what.map_or(Ok(()), |what| Err(ClusterError::NotForLaunch { what }))?;
-        // What is wrong with the config is said once, and not by every process.
+        // An error of the config is printed once, and not by every process.
         let (workers, is_quiet) = (parsed.workers, parsed.quiet);
         let request = Request::new(parsed)?;
         check_shared(&request.experiment.dataset, self.processes)?;

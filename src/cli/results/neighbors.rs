@@ -59,7 +59,7 @@ pub struct Neighbors {
     pub workers: Option<usize>,
 }
 
-/// As many neighbours as are listed unless told otherwise.
+/// The default number of neighbours.
 pub const DEFAULT_TOP: usize = 10;
 
 const EXAMPLES: &str = "\

@@ -81,7 +81,7 @@ impl Score {
     }
 }
 
-/// The same with the node that was probably meant, where one is unknown.
+/// The error, with the known node that is most like an unknown one.
 fn refused(error: FormatError, ids: &Ids) -> Error {
     match error {
         FormatError::UnknownId { path, place, id } => Error::UnknownPair {

@@ -22,7 +22,7 @@ use crate::svd::{Planned, observe_plans};
 pub(crate) use stage::plan_stage;
 pub(crate) use subjects::{GraphSize, NodeSize, Subjects};
 
-/// Everything that is to be said of an experiment before it is run.
+/// The plan of an experiment with its sizes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
     /// The name of the config.
@@ -48,7 +48,7 @@ pub struct Explanation {
     pub memory_limit: Option<u64>,
     /// One for every matrix that is decomposed.
     pub stages: Vec<StagePlan>,
-    /// Estimates beside what was measured, by kind of step; empty if nothing was measured.
+    /// Estimated and measured time by kind of step; empty if nothing was measured.
     pub kinds: Vec<KindPlan>,
 }
 
@@ -69,14 +69,13 @@ pub struct StagePlan {
     pub method: &'static str,
     /// Parts that are written down first.
     pub formed: Vec<FormedPart>,
-    /// What is nearly the matrix and multiplied by in its place until triplets are found, where
-    /// that is so.
+    /// The surrogate that bases are grown with, if there is one.
     pub near: Option<String>,
-    /// Multiplications by the matrix and by its transpose, or by what is nearly that.
+    /// Products with the matrix and its transpose, or with the surrogate.
     pub sides: Vec<SidePlan>,
-    /// The same without the planner.
+    /// The cost with less planning.
     pub alternatives: Vec<Alternative>,
-    /// At most so many products with each side.
+    /// The most products with each side.
     pub turns: [usize; 2],
     /// Bytes that each process holds at the peak.
     pub memory: MemoryPlan,
@@ -170,10 +169,10 @@ impl KindPlan {
     }
 }
 
-/// What a multiplication would take with less thought.
+/// The cost of a product with less planning.
 #[derive(Debug, Clone, Serialize)]
 pub struct Alternative {
-    /// How much thought.
+    /// How much is planned.
     pub effort: &'static str,
     /// Sparse products by the matrix and by its transpose.
     pub sparse_products: [usize; 2],
@@ -225,7 +224,7 @@ impl Recorder {
         observe_plans(observer, work)
     }
 
-    /// The plans that were recorded in a run over a dataset with so many distinct training edges.
+    /// The recorded plans of a run over `dataset`.
     pub(super) fn explanation(&self, context: &Context<'_>, dataset: &Dataset, training_edges: usize) -> Explanation {
         let mut stages = self.0.take();
         let machine = machine_of_reference(context.cluster);

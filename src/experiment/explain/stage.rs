@@ -15,7 +15,7 @@ use crate::svd::{Planned, Prepared};
 
 /// Products that are measured.
 const ROUNDS: usize = 5;
-/// What takes more products than this when written out is not written out to be counted.
+/// A matrix that takes more products than this when written out is not written out to count them.
 const MOST_WRITTEN: u64 = 512;
 
 /// A plan, with the programs and the matrix that it is of.
@@ -26,7 +26,7 @@ pub(crate) struct PlannedStage {
     programs: Vec<Arc<Program>>,
 }
 
-/// What products took.
+/// The measured cost of products.
 pub(crate) struct Taken {
     sides: Vec<Measured>,
     /// By how many bytes the process grew.
@@ -95,7 +95,7 @@ impl StagePlan {
 }
 
 impl PlannedStage {
-    /// Multiplies, and tells what it took.
+    /// Multiplies a panel, and measures time and memory.
     pub(crate) fn multiply(&self, cluster: Cluster) -> Result<Taken, RunError> {
         let mut programs = self.programs.clone();
         if !self.parts.is_empty() {
@@ -109,7 +109,7 @@ impl PlannedStage {
         Ok(Taken { sides, growth })
     }
 
-    /// Sets what products took beside the estimates.
+    /// Adds measurements to the estimates.
     pub(crate) fn note(&mut self, taken: Taken, cluster: Cluster) {
         for (side, measured) in self.plan.sides.iter_mut().zip(taken.sides) {
             side.measured = Some(measured.total);
@@ -156,7 +156,7 @@ fn side_plan(side: &'static str, program: &Program, block: usize, machine: &Mach
     }
 }
 
-/// What less thought would come to.
+/// The cost of products with less planning.
 fn alternatives(matrix: &Matrix, block: usize, machine: &Machine) -> Vec<Alternative> {
     let is_countable = matrix.written_products() <= MOST_WRITTEN;
     let efforts = [("both, shared", Effort::Shared), ("both, written", Effort::Written)];

@@ -43,7 +43,7 @@ pub(crate) struct NodeSize {
 /// Everything that is decomposed.
 pub(crate) struct Subjects {
     pub(crate) graph: GraphSizes,
-    /// Bytes of what was read, which stay in memory beside the matrices.
+    /// Bytes of the data that stay in memory.
     pub(crate) data_bytes: u64,
     pub(crate) stages: Vec<Subject>,
 }
@@ -65,7 +65,7 @@ impl Subject {
         Self { stage, matrix, options: options.clone(), surrogate: None, is_formed: false }
     }
 
-    /// The same, with the rank cut to what the matrix has.
+    /// The same, with at most the rank of the matrix.
     fn cut(stage: &'static str, matrix: Matrix, options: &svd::Options) -> Self {
         let rank = options.rank.min(matrix.shape().smaller_side());
         Self::new(stage, matrix, &svd::Options { rank, ..options.clone() })
@@ -128,7 +128,7 @@ impl Subjects {
     }
 }
 
-/// The matrix of the embedding, or that of the text.
+/// The stage that embeds, or that decomposes a stated matrix.
 fn link_stage(
     experiment: &Experiment,
     graph: &Graph,
@@ -169,7 +169,7 @@ struct NodeStages<'a> {
 }
 
 impl<'a> NodeStages<'a> {
-    /// Those of data that is at hand.
+    /// The stages over loaded data.
     fn of_data(experiment: &'a Experiment, task: &'a NodeTask, data: &'a NodeData) -> Self {
         let learn = data.learn(task.learn_from);
         Self {

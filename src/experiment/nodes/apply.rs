@@ -13,7 +13,7 @@ use crate::model::features::{FeatureError, with_embedding};
 use crate::model::propagation::Propagation;
 use crate::plan::forming::bytes_to_form;
 
-/// X as a classifier takes it: reduced, and with embeddings beside it.
+/// The features as a classifier takes them: reduced, and with embeddings appended.
 pub(crate) fn ready_features(
     model: &TrainedClassifier,
     features: &Matrix,
@@ -77,7 +77,7 @@ pub(super) fn problem(nodes: &Nodes<'_>, valid: Vec<u32>, cluster: Cluster) -> R
         }
         _ => Arc::new(form(nodes.features, cluster).map_err(network::NetworkError::from)?),
     };
-    // What is not known stays unread.
+    // Other labels are not read.
     let mut labels = vec![UNLABELLED; nodes.labels.len()];
     for &node in nodes.known.iter().chain(&valid) {
         labels[node as usize] = nodes.labels[node as usize];

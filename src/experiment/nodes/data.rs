@@ -41,7 +41,7 @@ impl NodeData {
         check_nodes(&dataset)
             .map_err(|source| RunError::Nodes { dataset: dataset.name.clone(), source: Box::new(source) })?;
         dataset.graph.forget_direction();
-        // What is left to chance goes by position; the order of lines in a file must not matter.
+        // Random choices depend on positions, and the order of lines in a file must not matter.
         if let Some(split) = &mut dataset.node_split {
             [&mut split.train, &mut split.valid, &mut split.test].into_iter().for_each(|part| part.sort_unstable());
         }

@@ -155,8 +155,7 @@ impl Runner<'_> {
         ready_features(model, &self.data.features, cluster).map_err(failed)
     }
 
-    /// Fits a closed form, and scores every node. The rows to fit are those of the first closed
-    /// form.
+    /// Fits a closed form, and scores every node. The first closed form states the rows to fit.
     fn classify(
         &mut self,
         name: &'static str,
@@ -250,8 +249,8 @@ impl Runner<'_> {
         Nodes { propagation: &self.data.propagation, features, labels: self.data.labels(), known }
     }
 
-    /// Scores every node, and notes the stage down. What was learnt from is no measure of what was
-    /// learnt.
+    /// Scores every node, and records the stage. Accuracy on labels that were learnt from is left
+    /// out.
     fn score(
         &mut self,
         mut stage: Stage,

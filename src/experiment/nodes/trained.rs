@@ -1,4 +1,4 @@
-//! A trained classifier: what it is, and what scores are made with.
+//! A trained classifier.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Recipe {
     pub nodes: usize,
     /// How many features a node carries, before they are reduced.
     pub features: usize,
-    /// Whether the vectors of an embedding stand beside them.
+    /// Whether the vectors of an embedding are appended to the features.
     pub embedding: bool,
     /// Whether they are reduced.
     pub reduced: bool,
@@ -63,7 +63,7 @@ pub struct TrainedClassifier {
     pub recipe: Recipe,
     /// How its features are reduced, if they are.
     pub reduction: Option<Reduction>,
-    /// The vectors beside the features, left and right, if there are any.
+    /// The vectors that are appended to the features, left and right, if there are any.
     pub embedding: Option<(Dense, Dense)>,
     /// What scores are made with.
     pub weights: Weights,

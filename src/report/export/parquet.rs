@@ -21,7 +21,7 @@ pub(super) fn write(export: &Export<'_>, file: &mut (impl Write + Send)) -> Resu
     let names = export.column_names();
     let properties = WriterProperties::builder()
         .set_created_by("isvd-dist".to_owned())
-        // Vectors hardly ever repeat a number, and nobody looks for a range of them.
+        // Entries of vectors hardly repeat, and are not searched by range.
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
         .build();

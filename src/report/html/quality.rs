@@ -1,4 +1,4 @@
-//! How well edges are told from other pairs, or nodes put in their classes.
+//! The quality of link prediction and of classification.
 
 use super::chart::{Scale, Series, Style, chart};
 use super::{figure, grid};

@@ -34,7 +34,7 @@ pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// A number in as few digits as tell it: four that matter.
+/// A number with up to four significant digits.
 pub(super) fn number(value: f64) -> String {
     let size = value.abs();
     match size {

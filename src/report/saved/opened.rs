@@ -14,7 +14,7 @@ use crate::model::neighbours::{By, Neighbours};
 use crate::model::vectors::{Side, Vectors};
 use crate::report::output::{IDS, LEFT, METRICS, RIGHT};
 
-/// What a run left behind: vectors of an embedding, what a classifier says of its nodes, or both.
+/// The results of a run: vectors of an embedding, class probabilities, or both.
 #[derive(Debug, Clone)]
 pub struct Opened {
     /// The folder.
@@ -31,7 +31,7 @@ pub struct Opened {
     is_of_nodes: bool,
 }
 
-/// The part of `metrics.json` that matters to whoever uses the results.
+/// The part of `metrics.json` that is needed to use the results.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Summary {
     /// The name of the config.

@@ -83,7 +83,7 @@ impl Session<'_> {
         *sound = left_out.batch;
         let mut figures = self.apply_again(&left_out)?;
         for record in &records[cause + 1..] {
-            // What was told of it is no longer so.
+            // The figures that were printed for this batch have changed.
             self.print(&figures)?;
             figures = self.apply_again(record)?;
         }
@@ -129,8 +129,8 @@ impl Session<'_> {
         Mark { batch: self.batch, ids: self.ids.len(), is_behind: self.is_behind, totals: self.totals.clone() }
     }
 
-    /// Takes batches back, the last one first, until so many since the last embedding are left,
-    /// which came before the mark.
+    /// Takes back batches, from the last one, until `left` of those since the last embedding
+    /// remain. The mark is the state after them.
     fn take_back(&mut self, mark: Mark, left: usize) -> Result<(), Error> {
         while self.since.applied.len() > left {
             let Some(applied) = self.since.applied.pop() else { break };

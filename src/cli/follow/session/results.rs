@@ -67,7 +67,7 @@ impl Session<'_> {
         let Some(follower) = &self.follower else { return Ok(()) };
         let Some(embedding) = follower.embedding() else { return Ok(()) };
         self.totals.embedded_batch = batch;
-        // Every embedding but the first is turned onto the one before it.
+        // Every embedding but the first is aligned with the one before it.
         self.totals.aligned = batch > 0;
         let decomposition = Some(figures.decomposition);
         let stage = Stage { valid, test, decomposition, ..Stage::new(EMBEDDING, figures.seconds) };
