@@ -22,10 +22,10 @@ fn an_array_of_two_rows_is_read_by_columns_and_that_is_said() {
 fn pairs_of_every_type_and_order() {
     let across: Vec<u8> = [7, 9, 20, 9, 20, 7].into_iter().flat_map(u64::to_be_bytes).collect();
     let files = [
-        npy(1, "<i4", false, "(3, 2)", &bytes_of(&[7, 9, 9, 20, 20, 7])),
-        npy(2, "<i8", false, "(3, 2)", &bytes_of(&[7, 9, 9, 20, 20, 7])),
-        npy(3, "<u4", true, "(3, 2)", &bytes_of(&[7, 9, 20, 9, 20, 7])),
-        npy(1, "<i4", true, "(2, 3)", &bytes_of(&[7, 9, 9, 20, 20, 7])),
+        npy(1, "<i4", false, "(3, 2)", &bytes_of::<i32>(&[7, 9, 9, 20, 20, 7])),
+        npy(2, "<i8", false, "(3, 2)", &bytes_of::<i64>(&[7, 9, 9, 20, 20, 7])),
+        npy(3, "<u4", true, "(3, 2)", &bytes_of::<i32>(&[7, 9, 20, 9, 20, 7])),
+        npy(1, "<i4", true, "(2, 3)", &bytes_of::<i32>(&[7, 9, 9, 20, 20, 7])),
         npy(1, ">u8", false, "(2, 3)", &across),
         npy(1, "|u1", false, "(3L, 2L)", &[7, 9, 9, 20, 20, 7]),
     ];
@@ -44,7 +44,7 @@ fn wrong_arrays_are_refused() {
         (npy(1, "<i4", false, "(3, 2)", &[0; 20]), &["the end after 20 bytes", "24 as its header says", "cut off"]),
         (npy(1, "<i4", false, "(9000000000000000000, 2)", &[]), &["byte 10", "header"]),
         (npy(1, "<i4", false, "(2000000000, 2)", &[0; 8]), &["the end after 8 bytes", "16000000000"]),
-        (npy(1, "<i4", false, "(1, 2)", &bytes_of(&[1, -5])), &["negative id -5", "0 or more"]),
+        (npy(1, "<i4", false, "(1, 2)", &bytes_of::<i32>(&[1, -5])), &["negative id -5", "0 or more"]),
         (npy(1, "<f4", false, "(1, 2)", &[0; 8]), &["Float", "whole numbers"]),
     ];
     for (bytes, words) in cases {
@@ -58,7 +58,7 @@ fn wrong_arrays_are_refused() {
 fn matrix(format: &str, arrays: &[(&str, Vec<u8>)], method: zip::CompressionMethod) -> Vec<u8> {
     let mut entries = vec![
         ("format.npy", npy(1, "|S3", false, "()", format.as_bytes())),
-        ("shape.npy", npy(1, "<i8", false, "(2,)", &bytes_of(&[3, 3]))),
+        ("shape.npy", npy(1, "<i8", false, "(2,)", &bytes_of::<i64>(&[3, 3]))),
         ("data.npy", npy(1, "<f4", false, "(2,)", &[2.0f32, 0.5].map(f32::to_le_bytes).concat())),
     ];
     entries.extend(arrays.iter().map(|(name, bytes)| (*name, bytes.clone())));
@@ -67,7 +67,7 @@ fn matrix(format: &str, arrays: &[(&str, Vec<u8>)], method: zip::CompressionMeth
 
 #[test]
 fn sparse_matrices_of_every_layout() {
-    let array = |numbers: &[i32]| npy(1, "<i4", false, &format!("({},)", numbers.len()), &bytes_of(numbers));
+    let array = |numbers: &[i32]| npy(1, "<i4", false, &format!("({},)", numbers.len()), &bytes_of::<i32>(numbers));
     let compressed =
         |indices: &[i32], starts: &[i32]| vec![("indices.npy", array(indices)), ("indptr.npy", array(starts))];
     for method in [zip::CompressionMethod::Stored, zip::CompressionMethod::Deflated] {
@@ -133,7 +133,7 @@ pub(super) fn torch_zip(shape: [u8; 2], strides: [u8; 2], entry: &str) -> Vec<u8
     pickle.extend_from_slice(b"ctorch\nLongStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x06tQK\x00");
     pickle.extend([b'K', shape[0], b'K', shape[1], 0x86, b'K', strides[0], b'K', strides[1], 0x86]);
     pickle.extend_from_slice(b"\x89ccollections\nOrderedDict\n)RtRs.");
-    let data = bytes_of(&[0, 1, 1, 2, 2, 0]);
+    let data = bytes_of::<i64>(&[0, 1, 1, 2, 2, 0]);
     zip(
         &[("archive/data.pkl", pickle), (entry, data), ("archive/version", b"3\n".to_vec())],
         zip::CompressionMethod::Stored,
@@ -181,7 +181,7 @@ fn tensors_in_the_older_form() {
     old.extend_from_slice(b"X\x02\x00\x00\x0077X\x03\x00\x00\x00cpuK\x05NtQK\x01K\x04\x85K\x01\x85\x89}tR.");
     old.extend_from_slice(b"\x80\x02]X\x02\x00\x00\x0077a.");
     old.extend(5u64.to_le_bytes());
-    old.extend(bytes_of(&[9, 3, 1, 4, 1]));
+    old.extend(bytes_of::<i32>(&[9, 3, 1, 4, 1]));
     let written = write("train.pt", &old);
     let pickle = read_torch(&written.path).unwrap();
     assert_eq!(pickle.value().as_array().unwrap().integers().unwrap(), [3, 1, 4, 1]);
