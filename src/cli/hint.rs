@@ -54,8 +54,7 @@ pub(super) fn worded_notice(notice: &Notice) -> String {
 }
 
 fn with_option(message: String, option: Option<&str>) -> String {
-    // A message that already names an option needs no other.
-    match option.filter(|_| !message.contains(" --")) {
+    match option {
         Some(option) => format!("{message} ({option})"),
         None => message,
     }

@@ -199,7 +199,7 @@ fn bytes(bytes: u64) -> String {
 
 fn way_out(fits: Option<usize>) -> String {
     match fits {
-        Some(rank) => format!("ask for a rank of at most {rank}, or allow more with --memory"),
-        None => "allow more with --memory, or share the work among more machines".to_owned(),
+        Some(rank) => format!("ask for a rank of at most {rank}, or allow more memory"),
+        None => "allow more memory, or share the work among more machines".to_owned(),
     }
 }

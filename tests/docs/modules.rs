@@ -217,6 +217,28 @@ fn experiments_do_not_print() {
     }
 }
 
+/// Texts outside of `cli` that name options: help that the command line shows, and not errors.
+const SHOWN_BY_CLI: [&str; 2] = ["config/keys.rs", "report/explain.rs"];
+
+/// An error of the library says what is wrong in words that hold without a command line; `cli::hint`
+/// adds the option that leads out.
+#[test]
+fn only_the_command_line_names_options() {
+    for source in sources(&["src"]) {
+        if source.path.starts_with("src/cli") || SHOWN_BY_CLI.iter().any(|path| source.path.ends_with(path)) {
+            continue;
+        }
+        let names_option = |line: &str| {
+            let is_comment = line.trim_start().starts_with("//");
+            let mut options =
+                line.match_indices("--").filter(|(at, _)| line[at + 2..].starts_with(char::is_alphabetic));
+            !is_comment && options.any(|(at, _)| line[..at].ends_with([' ', '"', '`', '(']))
+        };
+        let found = source.text.lines().position(names_option);
+        assert!(found.is_none(), "{}:{}: an option of the command line", source.path.display(), found.unwrap_or(0) + 1);
+    }
+}
+
 #[test]
 fn unsafe_code_and_simd_are_in_the_kernels_alone() {
     let mut met = BTreeSet::new();

@@ -53,7 +53,7 @@ impl Display for Notice {
             }
             Self::NotResumed { folder } => {
                 let folder = folder.display();
-                write!(f, "{folder} holds a checkpoint, which the next one replaces: to go on from it, give --resume")
+                write!(f, "{folder} holds a checkpoint, which the next one replaces: resume to go on from it")
             }
             Self::Damaged { path, reason } => {
                 write!(f, "the checkpoint {} cannot be used ({reason}): trying the one before it", path.display())
@@ -75,7 +75,7 @@ impl Display for Notice {
 pub enum CheckpointError {
     /// The checkpoint is one of another run.
     #[error(
-        "the checkpoint in {} is one of another run: {}; to start from the beginning leave --resume out",
+        "the checkpoint in {} is one of another run: {}; start from the beginning, or choose another folder",
         folder.display(),
         differences.join(", ")
     )]
@@ -86,7 +86,7 @@ pub enum CheckpointError {
         differences: Vec<String>,
     },
     /// The folder cannot be looked into.
-    #[error("cannot read the checkpoints in {}: choose another folder with --out", folder.display())]
+    #[error("cannot read the checkpoints in {}: choose another folder", folder.display())]
     Unreadable {
         /// The folder.
         folder: PathBuf,
@@ -94,14 +94,14 @@ pub enum CheckpointError {
         source: io::Error,
     },
     /// A file cannot be read.
-    #[error("{} was whole when the run began, and is not any more: start again with --resume", path.display())]
+    #[error("{} was whole when the run began, and is not any more: resume again", path.display())]
     Lost {
         /// The file.
         path: PathBuf,
     },
     /// A file cannot be written.
     #[error(
-        "cannot write the checkpoint {} ({source}): make room, choose another folder with --out, or give --checkpoint off",
+        "cannot write the checkpoint {} ({source}): make room, choose another folder, or write no checkpoints",
         path.display()
     )]
     Unwritable {

@@ -362,7 +362,7 @@ fn a_checkpoint_of_another_run_is_refused_by_name() {
 fn without_resume_a_run_starts_again_and_reports_it() {
     let (own, expected) = interrupted();
     let said = Run::start(own.path(), 2, LONG).end_well();
-    assert!(said.contains("give --resume") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("(--resume)") && said.lines().count() == 1, "{said}");
     assert_same_results(expected, &results_of(own.path()), "a new start");
     let said = Run::start(own.path(), 2, &["--resume"]).end_well();
     assert!(said.contains("nothing to resume in out/checkpoint"), "{said}");
