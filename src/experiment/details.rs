@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::Curves;
-use crate::svd::ConvergenceCheck;
+use crate::model::embedding::Embedding;
+use crate::svd::{Certificate, ConvergenceCheck};
 
 /// The most points of a curve.
 pub const CURVE_POINTS: usize = 300;
@@ -34,6 +35,24 @@ pub struct StageDetails {
     /// The mean loss of a kernel over stretches of as many batches each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<f64>,
+}
+
+impl StageDetails {
+    /// The details of a decomposition.
+    pub(super) fn of_triplets(singular_values: Vec<f64>, certificate: &Certificate) -> Self {
+        Self {
+            singular_values,
+            relative_residuals: certificate.relative_residuals.clone(),
+            convergence: certificate.history.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The details of the decomposition behind an embedding.
+    pub(super) fn of_embedding(embedding: &Embedding) -> Self {
+        let values = embedding.singular_values.iter().map(|&value| f64::from(value)).collect();
+        Self::of_triplets(values, &embedding.certificate)
+    }
 }
 
 /// Curves, and of which pairs.

@@ -194,14 +194,9 @@ impl Runner<'_> {
         };
         let (valid, test) = (score(&self.dataset.valid, "valid")?.unzip(), score(&self.dataset.test, "test")?.unzip());
         self.evaluate += began.elapsed().as_secs_f64();
-        let mut details = StageDetails { curves: test.1.flatten().or(valid.1.flatten()), ..StageDetails::default() };
         // A kernel is trained over the triplets of the stage before.
-        if kernel.is_none() {
-            details.singular_values = embedding.singular_values.iter().map(|&value| f64::from(value)).collect();
-            details.relative_residuals.clone_from(&embedding.certificate.relative_residuals);
-            details.convergence.clone_from(&embedding.certificate.history);
-        }
-        details.losses = losses;
+        let found = if kernel.is_none() { StageDetails::of_embedding(embedding) } else { StageDetails::default() };
+        let details = StageDetails { curves: test.1.flatten().or(valid.1.flatten()), losses, ..found };
         self.stages.push(Stage {
             valid: valid.0,
             test: test.0,

@@ -31,7 +31,6 @@ use crate::matrix::{Dense, Matrix};
 use crate::model::classifier::{self, Design, Examples, Fitted, fit, probabilities};
 use crate::model::embedding::Embedding;
 use crate::model::features::{reduce, with_embedding};
-use crate::svd::Certificate;
 use apply::problem;
 
 /// Runs every stage that the experiment asks for.
@@ -112,12 +111,7 @@ impl Runner<'_> {
             let embedding = embed_nodes(self.context, &self.data.dataset.name, graph, options)?;
             let seconds = start.elapsed().as_secs_f64();
             let decomposition = Some(decomposition_of(&embedding, &options.svd));
-            let details = StageDetails {
-                singular_values: embedding.singular_values.iter().map(|&value| f64::from(value)).collect(),
-                relative_residuals: embedding.certificate.relative_residuals,
-                convergence: embedding.certificate.history,
-                ..StageDetails::default()
-            };
+            let details = StageDetails::of_embedding(&embedding);
             let peak_memory_bytes = peak_bytes();
             self.stages.push(Stage { decomposition, peak_memory_bytes, details, ..Stage::new(EMBEDDING, seconds) });
             let Embedding { nodes, rank, left, right, .. } = embedding;
@@ -142,12 +136,7 @@ impl Runner<'_> {
             let asked = if is_iterated { found.asked(options) } else { found };
             let decomposition = Decomposition { rank_asked: None, ..asked };
             let seconds = start.elapsed().as_secs_f64();
-            let details = StageDetails {
-                singular_values: reduced.singular_values,
-                relative_residuals: reduced.certificate.relative_residuals,
-                convergence: reduced.certificate.history,
-                ..StageDetails::default()
-            };
+            let details = StageDetails::of_triplets(reduced.singular_values, &reduced.certificate);
             let (decomposition, peak_memory_bytes) = (Some(decomposition), peak_bytes());
             self.stages.push(Stage { decomposition, peak_memory_bytes, details, ..Stage::new(FEATURES, seconds) });
             (model.reduction, model.recipe.reduced) = (Some(reduced.reduction), true);
@@ -188,9 +177,7 @@ impl Runner<'_> {
             ..found.asked(&options.svd)
         };
         model.weights = Weights::Linear(weights);
-        let Certificate { relative_residuals, history, .. } = certificate;
-        let details =
-            StageDetails { singular_values, relative_residuals, convergence: history, ..StageDetails::default() };
+        let details = StageDetails::of_triplets(singular_values, &certificate);
         let decomposition = Some(found);
         let stage = Stage { decomposition, details, ..Stage::new(name, start.elapsed().as_secs_f64()) };
         self.score(stage, model, features, learn, self.task.learn_from)
