@@ -186,7 +186,7 @@ fn the_plan_is_that_of_the_stages_that_ran() {
     let plan = details["plan"].as_str().unwrap();
     let stages: Vec<&str> = plan.lines().filter_map(|line| line.strip_prefix("== ")).collect();
     assert_eq!(stages, ["embedding", "update"], "{plan}");
-    for word in ["M·G", "Mᵀ·G", "spmm ", "rank 4 by ", "planned in", "memory"] {
+    for word in ["N, nearly M", "N·G", "Nᵀ·G", "spmm ", "rank 4 by ", "planned in", "memory"] {
         assert!(plan.contains(word), "`{word}` is not in:\n{plan}");
     }
     // These would have to be planned for the report.
