@@ -7,8 +7,8 @@ use crate::kernel::buffer::Buffer;
 use crate::kernel::panel::{Panel, stride};
 use crate::plan::Runs;
 
-/// The rows of a panel that one worker owns.
-#[derive(Clone)]
+/// The rows of a panel that one worker owns; by default of a panel without rows.
+#[derive(Clone, Default)]
 pub struct Shard {
     total_rows: usize,
     rows: Runs,

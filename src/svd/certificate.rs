@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::completeness::CompletenessCheck;
 use crate::engine::{EngineError, Session, Shard};
 
-/// Products in f32 turn a singular value of zero into less than this multiple of σ₁: each entry is a
-/// sum over a row, and its rounding error grows with the length of the row.
+/// Products in f32 turn a singular value of zero into less than this multiple of σ₁: each entry is
+/// a sum over a row, and its rounding error grows with the length of the row.
 pub(super) const PRODUCT_ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
 /// Unit vectors in f32 turn a singular value of zero into less than this multiple of σ₁, where the
 /// products with the dominant triplets are exact (sums over all rows are in f64): rounding each
 /// entry turns a vector towards the dominant ones by at most ε/2, on either side.
 const VECTOR_ROUNDING: f64 = 2.0 * f32::EPSILON as f64;
-/// Below this multiple of σ₁ there is nothing that unit vectors in f32 can tell from rounding: Ritz values
-/// are as accurate as the square of their vectors.
+/// Below this multiple of σ₁ there is nothing that unit vectors in f32 can tell from rounding: Ritz
+/// values are as accurate as the square of their vectors.
 const NOTHING: f64 = 16.0 * (f32::EPSILON as f64) * (f32::EPSILON as f64);
 /// The relative residual of a triplet that is rounding and nothing else is one or more.
 const NOISY_RESIDUAL: f64 = 0.5;
@@ -44,8 +44,9 @@ impl fmt::Display for Evidence {
 /// What is known of the errors of a decomposition.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Certificate {
-    /// The larger of ‖Mv − σu‖/σ and ‖Mᵀu − σv‖/σ of every triplet, in the order of the singular values.
-    /// Where u is made of M·v, the first is zero up to rounding and only the second is measured.
+    /// The larger of ‖Mv − σu‖/σ and ‖Mᵀu − σv‖/σ of every triplet, in the order of the singular
+    /// values. Where u is made of M·v, the first is zero up to rounding and only the second is
+    /// measured.
     pub relative_residuals: Vec<f64>,
     /// How the residuals are known.
     pub evidence: Evidence,
@@ -64,11 +65,11 @@ pub struct Certificate {
 pub struct ConvergenceCheck {
     /// Iterations made.
     pub iterations: usize,
-    /// Columns multiplied by M or its transpose; those of a surrogate count as the part of the work that
-    /// they are.
+    /// Columns multiplied by M or its transpose; those of a surrogate count as the part of the work
+    /// that they are.
     pub operator_columns: usize,
-    /// The worst residual of a wanted triplet, relative to its own σ; where the last wanted one alone was
-    /// too large, that one.
+    /// The worst residual of a wanted triplet, relative to its own σ; where the last wanted one alone
+    /// was too large, that one.
     pub worst_residual: f64,
 }
 
@@ -92,9 +93,9 @@ pub(super) fn rounding_level(largest: f64) -> f64 {
 /// How many triplets at the front are more than rounding, given M·V, U and ‖Mv − σu‖² of each
 /// triplet, or the same of the transpose.
 ///
-/// A small singular value is real if its residual is small without the components along the dominant
-/// vectors: what rounding leaves of those in a unit vector of f32 is multiplied by their σ, and may
-/// be most of the residual of a triplet that is right otherwise.
+/// A small singular value is real if its residual is small without the components along the
+/// dominant vectors: what rounding leaves of those in a unit vector of f32 is multiplied by their
+/// σ, and may be most of the residual of a triplet that is right otherwise.
 pub(super) fn count_significant(
     session: &mut Session<'_>,
     images: &Shard,

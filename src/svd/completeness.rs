@@ -8,21 +8,22 @@
 //!
 //! 1. The start block is random with b = [`WIDTH`] columns, orthogonal to V.
 //! 2. After q steps the largest Ritz value is θ ≤ λ.
-//! 3. √θ > (1 + m)·σ_k proves that a triplet is missing: its Ritz vector joins the basis. The margin
-//!    m is what σ_k itself may lack ([`margin`]).
+//! 3. √θ > (1 + m)·σ_k proves that a triplet is missing: its Ritz vector joins the basis. The
+//!    margin m is what σ_k itself may lack ([`margin`]).
 //! 4. Otherwise a missing value above (1 + g)·σ_k is unlikely. With ε = 1 − ((1 + m) / (1 + g))² it
-//!    needs θ < (1 − ε)·λ, which a single random vector in n dimensions leaves with a probability of
-//!    at most 1.648·√n·exp(−√ε·(2q − 1)) (Kuczyński & Woźniakowski 1992, "Estimating the largest
+//!    needs θ < (1 − ε)·λ, which a single random vector in n dimensions leaves with a probability
+//!    of at most 1.648·√n·exp(−√ε·(2q − 1)) (Kuczyński & Woźniakowski 1992, "Estimating the largest
 //!    eigenvalue by the power and Lanczos algorithms with a random start", SIAM J. Matrix Anal.
 //!    Appl. 13). The b columns are independent, and the block Krylov space contains the Krylov
 //!    space of each: the bound is raised to the power b.
 //!
 //! The run that found V is such a search as well, as long as nothing was discarded from its Krylov
 //! space of q steps from b random columns. Restricted to that space and to what is orthogonal to V,
-//! MᵀM has no eigenvalue above σ_k². Let a missing value have c values found near it, whose singular
-//! vectors may have taken its part of the start block. The other b − c directions of the block are
-//! independent of those vectors, so the bound of step 4 is taken to the power b − c. A separate search
-//! is needed only where c is close to b, as it is for repeated values ([`count_near`]), or q is small.
+//! MᵀM has no eigenvalue above σ_k². Let a missing value have c values found near it, whose
+//! singular vectors may have taken its part of the start block. The other b − c directions of the
+//! block are independent of those vectors, so the bound of step 4 is taken to the power b − c. A
+//! separate search is needed only where c is close to b, as it is for repeated values
+//! ([`count_near`]), or q is small.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +74,17 @@ impl CompletenessCheck {
 }
 
 impl Completeness {
+    /// Columns of the basis that a separate search grows, on a side of so many rows.
+    pub(super) fn search_columns(self, dimension: usize) -> usize {
+        match self {
+            Self::Off => 0,
+            Self::Gap(gap) => {
+                let effort = Effort { gap, margin: LARGEST_MARGIN * gap, dimension, width: WIDTH };
+                (WIDTH * (effort.steps() + 1)).min(dimension)
+            }
+        }
+    }
+
     /// Refuses gaps that have no meaning.
     pub(super) fn validate(self) -> Result<(), SvdError> {
         match self {
@@ -90,8 +102,8 @@ pub(super) fn margin(gap: f64, worst_residual: f64, first: f64, last: f64) -> f6
 }
 
 /// The most values that lie within r of any value, in proportion, where r is the worst residual:
-/// vectors found to a residual of r may be mixtures of those whose values differ by r or less. All of
-/// them, where the residual is infinite.
+/// vectors found to a residual of r may be mixtures of those whose values differ by r or less. All
+/// of them, where the residual is infinite.
 pub(super) fn count_near(values: &[f64], margin: f64, worst_residual: f64) -> usize {
     let near = (1.0 + worst_residual.max(margin)).powi(2);
     let below = |largest: f64| values.iter().filter(|value| **value <= largest && **value * near >= largest).count();
@@ -124,9 +136,10 @@ impl Effort {
 
     /// The fewest steps that are likely enough to find what is missing.
     pub(super) fn steps(self) -> usize {
-        let most = self.dimension.max(1);
-        let is_enough = |steps: &usize| self.is_enough(*steps);
-        (1..most).find(is_enough).unwrap_or(most)
+        let Self { dimension, width, .. } = self;
+        let exponent = libm::log(FAILURE_PROBABILITY) / width as f64;
+        let needed = (libm::log(1.648 * (dimension as f64).sqrt()) - exponent) / self.root_of_epsilon();
+        ((0.5 * (needed + 1.0)).ceil() as usize).clamp(1, dimension.max(1))
     }
 
     /// Whether so many steps are likely enough to find what is missing.

@@ -2,10 +2,11 @@
 
 use super::factorization::Kind;
 use super::keep::Keep;
+use super::operator::{ColumnCount, columns_at_a_time};
 use super::options::{Method, Options, SvdError};
 use super::prepared::Prepared;
 use super::stopping::{Sizes, depth};
-use super::wide::columns_at_a_time;
+
 use crate::kernel::Tiling;
 use crate::plan::cost::{Machine, Memory, bytes_of_leaves};
 use crate::plan::count::panel_bytes;
@@ -18,32 +19,6 @@ const SMALL_MATRICES: u64 = 5;
 /// Allocations below this may stay with the process when they are freed.
 const KEPT_BY_ALLOCATOR: u64 = 32 << 20;
 
-/// What a Krylov method asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct KrylovDemand {
-    /// Columns of a block.
-    width: usize,
-    /// Blocks of each basis, if all are needed.
-    steps: usize,
-    /// Columns of each basis at the most.
-    basis: usize,
-}
-
-impl KrylovDemand {
-    /// For a matrix with a short side of `side`.
-    fn new(options: &Options, side: usize, block_columns: usize) -> Self {
-        let Sizes { width, basis, columns } = Sizes::new(options, side, block_columns);
-        let allowed = columns / 2;
-        // A tolerance, or a rule for the rank, may take all that is allowed.
-        let multiplied = match options.tolerance.is_none() && options.keep == Keep::All {
-            true => depth(options.rank, width).min(allowed),
-            false => allowed,
-        };
-        let basis = multiplied.min(basis).min(side) + width;
-        Self { width, steps: multiplied.div_ceil(width.max(1)), basis }
-    }
-}
-
 impl Prepared {
     /// Whether the iteration keeps every block: all methods but subspace iteration grow a Krylov basis,
     /// where they iterate.
@@ -51,20 +26,33 @@ impl Prepared {
         self.options.method != Method::Subspace
     }
 
+    /// Columns of a block, and columns that a Krylov method multiplies at the most.
+    fn krylov_columns(&self, options: &Options, block_columns: usize) -> (usize, usize) {
+        let Sizes { width, columns, .. } = Sizes::new(options, self.shape.smaller_side(), block_columns);
+        let allowed = columns / 2;
+        // A tolerance, or a rule for the rank, may take all that is allowed.
+        let is_limited = options.tolerance.is_none() && options.keep == Keep::All;
+        (width, if is_limited { depth(options.rank, width).min(allowed) } else { allowed })
+    }
+
+    /// Columns of each basis at the most.
+    fn basis_columns(&self, options: &Options, block_columns: usize) -> usize {
+        let side = self.shape.smaller_side();
+        let (width, multiplied) = self.krylov_columns(options, block_columns);
+        multiplied.min(Sizes::new(options, side, block_columns).basis).min(side) + width
+    }
+
     /// How often it will multiply, if it takes all the iterations it may.
     pub fn work(&self) -> Work {
-        match self.keeps_blocks() {
-            true => {
-                let KrylovDemand { width, steps, .. } = self.krylov_demand(&self.options, self.block);
-                match self.kind() {
-                    Kind::GolubKahan => Work { block: width, plain: steps + 1, transposed: steps },
-                    Kind::Normal => Work { block: width, plain: steps, transposed: steps + 1 },
-                }
-            }
-            false => {
-                let turns = self.options.iterations + 1;
-                Work { block: self.block, plain: turns, transposed: turns }
-            }
+        let turns = self.options.iterations + 1;
+        if !self.keeps_blocks() {
+            return Work { block: self.block, plain: turns, transposed: turns };
+        }
+        let (width, multiplied) = self.krylov_columns(&self.options, self.block);
+        let steps = multiplied.div_ceil(width.max(1));
+        match self.kind {
+            Kind::GolubKahan => Work { block: width, plain: steps + 1, transposed: steps },
+            Kind::Normal => Work { block: width, plain: steps, transposed: steps + 1 },
         }
     }
 
@@ -96,47 +84,44 @@ impl Prepared {
             let grams = gram * (depth * machine.workers as u64 + GRAMS_TO_SOLVE);
             return Memory { leaves, panels: formed.max().unwrap_or(0) + grams, gathered: 0 };
         }
-        let operator = self.operator();
-        let product = |side: usize, block: usize, held: u64| {
-            let product = self.programs()[side].product_memory(block, machine);
+        let [forward, backward] = self.operator(&ColumnCount::default()).programs();
+        // A product of `block` columns, while `held` bytes of panels wait.
+        let product = |program: usize, block: usize, held: u64| {
+            let product = self.programs()[program].product_memory(block, machine);
             Memory { panels: product.panels + held / processes, ..product }
         };
         // The vectors in shards, and a copy of them in one piece.
-        let vectors = 2 * both(options.rank) / processes;
-        let (products, answer, block) = match self.keeps_blocks() {
-            true => {
-                // Bases are kept to the end.
-                let KrylovDemand { width, basis, .. } = self.krylov_demand(options, columns);
-                let bases = match self.kind() {
-                    Kind::GolubKahan => both(basis),
-                    Kind::Normal => panel_bytes(low, basis),
-                };
-                // Every worker decomposes the small matrix that they leave.
-                let small = SMALL_MATRICES * (basis * basis * size_of::<f64>() * machine.workers) as u64;
-                let growing = [operator.forward(), operator.backward()].map(|side| product(side, width, bases));
-                let growing = growing.map(|product| Memory { panels: product.panels + small, ..product });
-                // The vectors of one side are made of those of the other, and measured by them.
-                let measured = |side: usize, from: usize, to: usize| {
-                    let at_a_time = columns_at_a_time(from, options.rank);
-                    product(
-                        side,
-                        at_a_time,
-                        panel_bytes(from, options.rank - at_a_time) + panel_bytes(to, options.rank),
-                    )
-                };
-                let measuring = [measured(operator.forward(), low, high), measured(operator.backward(), high, low)];
-                ([growing, measuring].concat(), bases / processes + vectors, width)
-            }
-            false => {
-                // The basis that a block came from is still needed when it is multiplied.
-                let held = panel_bytes(high, columns);
-                let products = [product(operator.forward(), columns, held), product(operator.backward(), columns, 0)];
-                (products.to_vec(), both(columns) / processes + vectors, columns)
-            }
+        let rank = options.rank;
+        let vectors = 2 * both(rank) / processes;
+        let (products, answer) = if self.keeps_blocks() {
+            let (width, basis) = (self.krylov_columns(options, columns).0, self.basis_columns(options, columns));
+            let of_kind = |columns: usize| match self.kind {
+                Kind::GolubKahan => both(columns),
+                Kind::Normal => panel_bytes(low, columns),
+            };
+            // A search for missing triplets keeps the wanted ones, and grows a basis of its own.
+            let side = if self.kind == Kind::GolubKahan { high } else { low };
+            let searched = if options.start.is_none() { options.completeness.search_columns(side) } else { 0 };
+            let searching = of_kind(rank) + panel_bytes(side, searched);
+            // Every worker decomposes the small matrix that the bases leave.
+            let small = SMALL_MATRICES * (basis * basis * size_of::<f64>() * machine.workers) as u64 * processes;
+            let held = (of_kind(basis) + small).max(searching);
+            // The vectors of one side are made of those of the other, and measured by them.
+            let measured = |program: usize, from: usize, to: usize| {
+                let at_a_time = columns_at_a_time(from, rank);
+                product(program, at_a_time, panel_bytes(from, rank - at_a_time) + panel_bytes(to, rank))
+            };
+            let growing = [product(forward, width, held), product(backward, width, held)];
+            let measuring = [measured(forward, low, high), measured(backward, high, low)];
+            ([growing, measuring].concat(), of_kind(basis) / processes + vectors)
+        } else {
+            // The basis that a block came from is still needed when it is multiplied.
+            let held = panel_bytes(high, columns);
+            (vec![product(forward, columns, held), product(backward, columns, 0)], both(columns) / processes + vectors)
         };
         let product = products.into_iter().max_by_key(Memory::total).unwrap_or_default();
         // Small panels are given back to the allocator, and not by that to the system.
-        let shard = panel_bytes(high, block) / processes / machine.workers as u64;
+        let shard = panel_bytes(high, columns) / processes / machine.workers as u64;
         let panels = match shard < KEPT_BY_ALLOCATOR && !self.keeps_blocks() {
             true => product.panels + answer,
             false => product.panels.max(answer),
@@ -144,11 +129,8 @@ impl Prepared {
         Memory { leaves, panels, gathered: product.gathered }
     }
 
-    fn krylov_demand(&self, options: &Options, columns: usize) -> KrylovDemand {
-        KrylovDemand::new(options, self.shape.smaller_side(), columns)
-    }
-
-    /// The same within so many bytes: with a smaller basis, where that may be, or not at all. Says what would fit.
+    /// The same within so many bytes: with a smaller basis, where that may be, or not at all. Says what
+    /// would fit.
     pub(super) fn within(mut self, limit: u64, may_reduce: bool) -> Result<Self, SvdError> {
         let needed = |options: &Options| {
             let columns = self.block - self.options.rank + options.rank;
@@ -160,7 +142,7 @@ impl Prepared {
         }
         let with_basis = |basis: usize| Options { basis: Some(basis), ..self.options.clone() };
         if may_reduce && self.may_restart() {
-            let KrylovDemand { basis, .. } = self.krylov_demand(&self.options, self.block);
+            let basis = self.basis_columns(&self.options, self.block);
             if let Some(basis) = largest_up_to(basis, |basis| needed(&with_basis(basis)) <= limit) {
                 tracing::info!(basis, limit, "a smaller basis, for want of memory");
                 (self.options.basis, self.is_reduced) = (Some(basis), true);
@@ -171,7 +153,8 @@ impl Prepared {
         Err(SvdError::NoRoom { shape: self.shape, rank, needed: of_all, limit, fits })
     }
 
-    /// Whether a basis may be reduced on the way: where the residuals tell when to stop, and not the size of the basis.
+    /// Whether a basis may be reduced on the way: where the residuals tell when to stop, and not the
+    /// size of the basis.
     fn may_restart(&self) -> bool {
         let Options { tolerance, keep, basis, start, .. } = &self.options;
         let needs_checks = tolerance.is_some() || *keep != Keep::All;

@@ -1,23 +1,30 @@
 //! The loop of the Krylov methods: expand, check, stop or shrink.
 
+use serde::{Deserialize, Serialize};
+
+use super::basis::Block;
 use super::certificate::{Certificate, ConvergenceCheck, PRODUCT_ROUNDING};
 use super::completeness::CompletenessCheck;
-use super::factorization::{Factorization, GolubKahan, Kind, Normal, Ritz, Selection};
+use super::factorization::{Factorization, Kind};
 use super::keep::{Keep, NormProbe};
-use super::operator::Operator;
+use super::operator::{ColumnCount, Operator};
 use super::options::{Options, SvdError};
-use super::prepared::{Failure, Prepared};
+use super::prepared::Prepared;
+use super::rayleigh::Ritz;
 use super::run::Progress;
 use super::scale::check_length;
 use super::search::Outcome;
-use super::stopping::{CheckSchedule, Decision, Position, RoundingPlateau, Sizes, StoppingRule};
-use super::subspace::{Projection, rotate};
-use crate::engine::Session;
-use crate::engine::checkpoint::CheckpointLog;
+use super::small::combine;
+use super::stopping::{Decision, Position, RoundingPlateau, Sizes, StoppingRule};
+use super::triplets::Projection;
+use super::tuning::CHECK_INTERVAL;
+use crate::engine::checkpoint::{CheckpointLog, State};
+use crate::engine::{Session, Shard};
 
 /// A run of a Krylov method.
 pub(super) struct Driver<'a> {
     prepared: &'a Prepared,
+    progress: &'a Progress,
     /// What the bases are grown with: M, or a surrogate of it.
     pub(super) operator: Operator,
     /// About ‖(M − N)v‖ / ‖Mv‖ of a surrogate N; 0 without one.
@@ -25,227 +32,215 @@ pub(super) struct Driver<'a> {
     /// The options, with the tolerance that the bases have to meet.
     pub(super) options: Options,
     pub(super) sizes: Sizes,
-    pub(super) rule: StoppingRule,
-    pub(super) schedule: CheckSchedule,
-    /// The directions of F that the next step multiplies, where not all.
-    pub(super) selection: Option<Selection>,
+    rule: StoppingRule,
+    /// The check that found nothing missing.
+    pub(super) completeness: Option<CompletenessCheck>,
+    pub(super) state: RunState,
+}
+
+/// What changes from step to step, and what a checkpoint holds.
+#[derive(Serialize, Deserialize)]
+pub(super) struct RunState {
+    pub(super) factorization: Factorization,
     pub(super) steps: usize,
-    pub(super) plateau: RoundingPlateau,
+    /// The most columns to multiply by; grows where missing triplets were found.
+    pub(super) limit: f64,
+    /// The next check comes after this step at the earliest.
+    pub(super) next_check: usize,
+    plateau: RoundingPlateau,
     /// Random blocks drawn so far.
     pub(super) draws: u32,
     /// Searches for missing triplets made so far.
     pub(super) searches: usize,
-    /// The check that found nothing missing.
-    pub(super) completeness: Option<CompletenessCheck>,
     /// What ‖M‖² is estimated with, and the estimate, where a rule for the rank needs it.
-    pub(super) probe: Option<NormProbe>,
-    pub(super) total: Option<f64>,
-    pub(super) history: Vec<ConvergenceCheck>,
+    probe: Option<Block>,
+    total: Option<f64>,
+    history: Vec<ConvergenceCheck>,
 }
 
-/// What an iteration leaves.
-pub(super) enum Growth {
-    Bases(Projection),
-    /// Rounding errors of MᵀM hide the wanted triplets: this many columns were multiplied in vain.
-    RoundingDominates(usize),
+impl RunState {
+    fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Block> {
+        self.factorization.blocks_mut().chain(&mut self.probe)
+    }
 }
 
-/// Grows bases until the Ritz triplets are good enough.
+/// Grows bases until the Ritz triplets are good enough; `None` where rounding errors of MᵀM hide
+/// the wanted ones. The columns counted `before` do not count against the work limit.
 pub(super) fn grow(
     session: &mut Session<'_>,
     prepared: &Prepared,
+    count: &ColumnCount,
+    before: f64,
     progress: &Progress,
-    journal: &mut CheckpointLog,
-) -> Result<Growth, SvdError> {
-    let mut driver = Driver::new(prepared);
-    let (operator, tolerance, width) = (driver.operator, driver.options.tolerance, driver.sizes.width);
-    let mut normal;
-    let mut golub_kahan;
-    let factorization: &mut dyn Factorization = match prepared.kind() {
-        Kind::Normal => {
-            normal = Normal::new(session, operator, tolerance, width)?;
-            &mut normal
-        }
-        Kind::GolubKahan => {
-            golub_kahan = GolubKahan::new(session, operator, tolerance, width)?;
-            &mut golub_kahan
-        }
-    };
-    let is_resumed = match journal.resume(session)? {
-        Some((numbers, panels)) => driver.resume(factorization, numbers, panels),
+    log: &mut CheckpointLog,
+) -> Result<Option<Projection>, SvdError> {
+    let mut driver = Driver::new(prepared, count, before, progress);
+    let is_resumed = match log.resume(session)? {
+        Some((numbers, panels)) => driver.resume(numbers, panels),
         None => false,
     };
     if !is_resumed {
-        let block = driver.start_block(session, factorization)?;
-        let length = factorization.initialize(session, block)?;
-        if prepared.options.start.is_none() {
-            driver.check_scale(length)?;
-        } else if driver.position(factorization).next == 0 {
-            // The given vectors lie in the null space of M.
-            let block = driver.random_block(session, factorization)?;
-            factorization.initialize(session, block)?;
-        }
+        driver.start(session)?;
     }
-    let ritz = driver.run(session, factorization, progress, journal)?;
-    let cost = |columns: usize| (columns as f64 * operator.cost).ceil() as usize;
-    driver.history.iter_mut().for_each(|check| check.operator_columns = cost(check.operator_columns));
-    let parts = factorization.parts_mut();
-    let Some(Ritz { values, left, right }) = ritz else {
-        return Ok(Growth::RoundingDominates(cost(parts.operator_columns)));
-    };
-    Ok(Growth::Bases(Projection {
-        left: std::mem::take(&mut parts.left).into_panels(),
-        left_rotation: left,
-        right: std::mem::take(&mut parts.right).into_panels(),
-        right_rotation: right,
-        singular_values: values,
-        total: driver.total,
-        iterations: driver.steps,
-        operator_columns: cost(parts.operator_columns),
-        history: driver.history,
-        completeness: driver.completeness,
+    let Some(ritz) = driver.run(session, log)? else { return Ok(None) };
+    let RunState { factorization, steps, total, history, .. } = driver.state;
+    let Factorization { left, right, .. } = factorization;
+    Ok(Some(Projection {
+        left: left.panels(),
+        left_rotation: ritz.left,
+        right: right.panels(),
+        right_rotation: ritz.right,
+        singular_values: ritz.values,
+        total,
+        iterations: steps,
+        certificate: Certificate { history, completeness: driver.completeness, ..Certificate::default() },
     }))
 }
 
 impl<'a> Driver<'a> {
-    fn new(prepared: &'a Prepared) -> Self {
-        let (operator, surrogate_error) = prepared.growing_operator();
+    fn new(prepared: &'a Prepared, count: &ColumnCount, before: f64, progress: &'a Progress) -> Self {
+        let (operator, surrogate_error) = prepared.growing_operator(count);
         let options = Options { tolerance: prepared.growing_tolerance(), ..prepared.options.clone() };
         let sizes = Sizes::new(&options, operator.columns, prepared.block);
-        Self {
-            prepared,
-            operator,
-            surrogate_error,
-            rule: StoppingRule::new(&options, sizes),
-            options,
-            sizes,
-            schedule: CheckSchedule::default(),
-            selection: None,
+        let state = RunState {
+            factorization: Factorization::new(prepared.kind, options.tolerance, sizes.width),
             steps: 0,
+            limit: before + sizes.columns as f64,
+            next_check: 0,
             plateau: RoundingPlateau::default(),
             draws: 0,
             searches: 0,
-            completeness: None,
             probe: None,
             total: None,
             history: Vec::new(),
-        }
+        };
+        let rule = StoppingRule::new(&options, sizes);
+        Self { prepared, progress, operator, surrogate_error, options, sizes, rule, completeness: None, state }
     }
 
-    fn run(
-        &mut self,
-        session: &mut Session<'_>,
-        factorization: &mut dyn Factorization,
-        progress: &Progress,
-        journal: &mut CheckpointLog,
-    ) -> Result<Option<Ritz>, SvdError> {
+    /// All numbers, and the columns multiplied so far, with the panels.
+    fn stored(&self) -> State<'_, (&RunState, f64)> {
+        let blocks = self.state.factorization.blocks().chain(&self.state.probe);
+        let panels = blocks.map(|block| (block.name.clone(), &block.panel)).collect();
+        State { numbers: (&self.state, self.operator.count().get()), panels }
+    }
+
+    /// Takes a state up again; false, and nothing has changed, if its panels do not fit.
+    fn resume(&mut self, (mut state, columns): (RunState, f64), panels: Vec<Shard>) -> bool {
+        let fits = state.factorization.kind() == self.prepared.kind && state.blocks_mut().count() == panels.len();
+        if fits {
+            state.blocks_mut().zip(panels).for_each(|(block, panel)| block.panel = panel);
+            self.operator.count().set(columns);
+            self.state = state;
+        }
+        fits
+    }
+
+    fn run(&mut self, session: &mut Session<'_>, log: &mut CheckpointLog) -> Result<Option<Ritz>, SvdError> {
+        let rank = self.options.rank;
         loop {
-            if self.position(factorization).next == 0 {
-                // F is empty: no residual is left to multiply, but triplets may be missing.
-                let ritz = factorization.ritz(session, None)?;
-                if self.rounding_dominates(&ritz, self.options.rank) {
+            if self.state.factorization.next() == 0 {
+                // The Krylov space is exhausted; the short side may have other directions.
+                let block = self.random_block(session)?;
+                self.state.factorization.append(session, &self.operator, block)?;
+            }
+            if self.state.factorization.next() == 0 {
+                // No residual is left to multiply, but triplets may be missing.
+                let ritz = self.state.factorization.ritz(session, None)?;
+                if self.rounding_dominates(&ritz, rank) {
                     return Ok(None);
                 }
-                match self.check_completeness(session, factorization, ritz, self.options.rank, 0.0)? {
+                match self.check_completeness(session, ritz, rank, 0.0)? {
                     Outcome::Complete(ritz) => return Ok(Some(ritz)),
-                    Outcome::Incomplete if self.position(factorization).next == 0 => {
-                        return factorization.ritz(session, None).map(Some);
+                    Outcome::Incomplete if self.state.factorization.next() == 0 => {
+                        return self.state.factorization.ritz(session, None).map(Some);
                     }
                     Outcome::Incomplete => {}
                 }
             }
-            journal.keep(session, || self.state(factorization))?;
-            let selection = self.selection.take();
-            let length = factorization.expand(session, selection.as_ref())?;
-            self.steps += 1;
-            if self.steps == 1 {
+            log.keep(session, || self.stored())?;
+            let length = self.state.factorization.expand(session, &self.operator)?;
+            self.state.steps += 1;
+            if self.state.steps == 1 {
                 self.check_scale(length)?;
             }
-            let at = self.position(factorization);
+            let at = self.position();
+            let is_final = self.rule.is_final(at, self.state.limit);
             let is_due = self.rule.needs_checks()
-                && (self.rule.is_final(at) || at.dimension >= self.rule.least() && self.schedule.is_due(self.steps));
-            let mut worst = if is_due && !self.rule.is_final(at) { self.early_rejection(factorization) } else { None };
-            let is_checked = worst.is_none() && (is_due || self.rule.is_final(at));
+                && at.dimension >= self.rule.least()
+                && self.state.steps >= self.state.next_check;
+            let mut worst = if is_due && !is_final { self.early_rejection() } else { None };
+            let is_checked = is_final || is_due && worst.is_none();
             if is_checked || self.rule.is_full(at) {
-                let ritz = factorization.ritz(session, self.needed_triplets(at))?;
+                let ritz = self.state.factorization.ritz(session, self.needed_triplets(at))?;
                 if is_checked {
-                    let wanted = if self.rule.is_final(at) {
-                        self.options.rank
-                    } else {
-                        self.wanted(session, factorization, &ritz)?
-                    };
+                    let wanted = if is_final { rank } else { self.wanted(session, &ritz)? };
                     if self.rounding_dominates(&ritz, wanted) {
                         return Ok(None);
                     }
-                    let residual = self.worst_residual(factorization, &ritz, wanted);
+                    let residual = self.worst_residual(&ritz, wanted);
                     worst = Some(residual).filter(|residual| residual.is_finite());
-                    self.record(factorization, residual, at);
-                    match self.rule.decide(at, wanted, residual) {
-                        Decision::Continue => {}
+                    if self.rule.needs_checks() {
+                        self.record(worst);
+                    }
+                    match self.rule.decide(at, is_final, wanted, residual) {
+                        Decision::Continue => {
+                            self.state.next_check = self.state.steps + (self.state.steps / CHECK_INTERVAL).max(1)
+                        }
                         Decision::Exhausted => {
-                            self.tell(session, progress, worst);
+                            self.tell(session, worst);
                             return Ok(Some(ritz));
                         }
                         Decision::Converged => {
-                            self.tell(session, progress, worst);
-                            match self.check_completeness(session, factorization, ritz, wanted, residual)? {
+                            self.tell(session, worst);
+                            match self.check_completeness(session, ritz, wanted, residual)? {
                                 Outcome::Complete(ritz) => return Ok(Some(ritz)),
                                 Outcome::Incomplete => continue,
                             }
                         }
                     }
                     if self.options.start.is_some() {
-                        self.selection = self.selection(session, factorization, &ritz)?;
+                        self.select(session, &ritz)?;
                     }
                 }
                 if self.rule.is_full(at) {
-                    let count = Sizes::restart(at.dimension, self.options.rank).min(ritz.values.len());
-                    factorization.shrink(session, &ritz, count);
+                    let count = Sizes::restart(at.dimension, rank).min(ritz.values.len());
+                    self.state.factorization.shrink(session, &ritz, count);
                 }
             }
-            self.tell(session, progress, worst);
-            if at.next == 0 {
-                let block = self.random_block(session, factorization)?;
-                factorization.initialize(session, block)?;
-            }
+            self.tell(session, worst);
         }
     }
 
-    /// The worst estimated residual of the wanted triplets relative to σ, without those that are rounding;
-    /// infinite if there are fewer.
-    fn worst_residual(&mut self, factorization: &dyn Factorization, ritz: &Ritz, wanted: usize) -> f64 {
+    /// The worst estimated residual of the wanted triplets relative to σ, without those that are
+    /// rounding; infinite if there are fewer.
+    fn worst_residual(&mut self, ritz: &Ritz, wanted: usize) -> f64 {
         let Some(values) = ritz.values.get(..wanted) else { return f64::INFINITY };
-        let relative_residuals = factorization.parts().residual_norms(ritz, wanted);
-        let mut certificate = Certificate { relative_residuals, ..Certificate::default() };
-        let count = self.plateau.count(certificate.count_real(values), wanted);
-        certificate.relative_residuals.truncate(count);
-        certificate.worst()
+        let relative_residuals = self.state.factorization.residual_norms(ritz, wanted);
+        let certificate = Certificate { relative_residuals, ..Certificate::default() };
+        let count = self.state.plateau.count(certificate.count_real(values), wanted);
+        certificate.truncated(count).worst()
     }
 
-    /// Whether rounding errors of MᵀM hide the last wanted triplet, so that both bases are needed. A vector
-    /// v that is orthogonal to the dominant ones has rounding errors of up to [`PRODUCT_ROUNDING`]·σ₁ along
-    /// them in M·v, and the square of that in MᵀM·v.
+    /// Whether rounding errors of MᵀM hide the last wanted triplet, so that both bases are needed. A
+    /// vector v that is orthogonal to the dominant ones has rounding errors of up to
+    /// [`PRODUCT_ROUNDING`]·σ₁ along them in M·v, and the square of that in MᵀM·v.
     fn rounding_dominates(&self, ritz: &Ritz, wanted: usize) -> bool {
         let first = ritz.values.first().copied().unwrap_or(0.0);
         let last = wanted.checked_sub(1).and_then(|place| ritz.values.get(place)).copied().unwrap_or(0.0);
         let is_too_small = |tolerance: f64| PRODUCT_ROUNDING * first > tolerance.sqrt() * last;
-        self.options.tolerance.is_some_and(is_too_small) && self.prepared.fallback(Failure::Rounding).is_some()
+        self.options.tolerance.is_some_and(is_too_small) && self.prepared.with_both_bases().is_some()
     }
 
-    fn position(&self, factorization: &dyn Factorization) -> Position {
-        let parts = factorization.parts();
+    fn position(&self) -> Position {
+        let factorization = &self.state.factorization;
+        let next = factorization.next();
         Position {
-            dimension: parts.quotient.order(),
-            operator_columns: parts.operator_columns,
-            next: parts.residual.panel.cols(),
-            is_whole: self.is_whole(factorization),
+            dimension: factorization.quotient.order(),
+            columns_after_step: self.operator.count().get() + self.operator.cost_of_step(next),
+            next,
+            is_whole: factorization.is_whole(&self.operator),
         }
-    }
-
-    /// Whether V spans the whole space, and U the range of M.
-    pub(super) fn is_whole(&self, factorization: &dyn Factorization) -> bool {
-        let parts = factorization.parts();
-        parts.right.columns() >= self.operator.columns && parts.residual.panel.cols() == 0
     }
 
     /// How many Ritz triplets a check or a restart needs; all for a rule for the rank.
@@ -257,74 +252,62 @@ impl<'a> Driver<'a> {
         (self.options.keep == Keep::All).then_some(count)
     }
 
-    /// The residual of the last wanted Ritz pair, where it alone shows that the tolerance is not met. It is
-    /// next to always among the worst, and takes a tenth of the time of a check.
-    fn early_rejection(&mut self, factorization: &dyn Factorization) -> Option<f64> {
+    /// The residual of the last wanted Ritz pair, where it alone shows that the tolerance is not met.
+    /// It is next to always among the worst, and takes a tenth of the time of a check.
+    fn early_rejection(&mut self) -> Option<f64> {
         let Options { keep, rank, tolerance, .. } = self.options;
-        let (parts, tolerance) = (factorization.parts(), tolerance?);
-        let order = parts.quotient.order();
-        let is_warm = self.options.start.is_some();
-        if is_warm || keep != Keep::All || CheckSchedule::is_cheap(self.operator.columns, order, self.sizes.width) {
+        if self.options.start.is_some() || keep != Keep::All {
             return None;
         }
-        let last = parts.quotient.one(rank.checked_sub(1)?)?;
-        let residual = *parts.residual_norms(&last, 1).first()?;
-        (residual > tolerance).then(|| {
-            self.history.push(self.check(factorization, residual));
-            self.schedule.record(self.steps, residual, tolerance, false);
+        let last = self.state.factorization.quotient.one(rank - 1)?;
+        let residual = self.state.factorization.residual_norms(&last, 1)[0];
+        let is_rejected = tolerance.is_some_and(|tolerance| residual > tolerance);
+        is_rejected.then(|| {
+            self.record(Some(residual));
             residual
         })
     }
 
-    /// How many triplets are wanted, as far as the values found tell: all until a rule for the rank is met.
-    fn wanted(
-        &mut self,
-        session: &mut Session<'_>,
-        factorization: &mut dyn Factorization,
-        ritz: &Ritz,
-    ) -> Result<usize, SvdError> {
+    /// How many triplets are wanted, as far as the values found tell: all until a rule for the rank is
+    /// met.
+    fn wanted(&mut self, session: &mut Session<'_>, ritz: &Ritz) -> Result<usize, SvdError> {
         let Options { keep, rank, seed, .. } = self.options;
-        if keep.is_by_energy() {
-            let parts = factorization.parts_mut();
-            if self.probe.is_none() && !ritz.values.is_empty() {
-                let first = rotate(session, &parts.right.panels().iter().collect::<Vec<_>>(), &ritz.right, 1)?;
-                let probe = NormProbe::new(session, &self.operator, &first, seed)?;
-                parts.operator_columns += probe.columns();
-                self.probe = Some(probe);
+        if keep.is_by_energy() && !ritz.values.is_empty() {
+            let right = self.state.factorization.right.panels();
+            if self.state.probe.is_none() {
+                let first = combine(session, &right.iter().collect::<Vec<_>>(), ritz.right.subcols(0, 1))?;
+                let panel = NormProbe::new(session, &self.operator, &first, seed)?.images;
+                self.state.probe = Some(Block { panel, name: "probe".to_owned(), loss: 0.0 });
             }
-            if let Some(probe) = &self.probe {
-                let within: f64 = ritz.values.iter().map(|value| value * value).sum();
-                self.total = Some(within + probe.beyond(session, &parts.left.panels())?);
-            }
+            let images = self.state.probe.as_ref().map(|block| block.panel.clone()).unwrap_or_default();
+            let beyond = NormProbe { images }.beyond(session, &self.state.factorization.left.panels())?;
+            self.state.total = Some(ritz.values.iter().map(|value| value * value).sum::<f64>() + beyond);
         }
-        let kept = keep.count(&ritz.values[..rank.min(ritz.values.len())], self.total);
+        let kept = keep.count(&ritz.values[..rank.min(ritz.values.len())], self.state.total);
         Ok(if keep == Keep::All || !kept.is_met { rank } else { kept.count })
     }
 
     /// Fails where the first product shows that M has to be scaled.
-    fn check_scale(&self, length: f64) -> Result<(), SvdError> {
-        if self.draws <= 1 { check_length(self.prepared, length) } else { Ok(()) }
+    pub(super) fn check_scale(&self, length: f64) -> Result<(), SvdError> {
+        if self.state.draws <= 1 { check_length(self.prepared, length) } else { Ok(()) }
     }
 
-    /// Records what a check found, and plans the next one. Fewer triplets than are wanted have no residual.
-    fn record(&mut self, factorization: &dyn Factorization, residual: f64, at: Position) {
-        if self.rule.needs_checks() && residual.is_finite() {
-            self.history.push(self.check(factorization, residual));
-        }
-        let is_cheap = self.options.start.is_some()
-            || CheckSchedule::is_cheap(self.operator.columns, at.dimension, self.sizes.width);
-        self.schedule.record(self.steps, residual, self.options.tolerance.unwrap_or(0.0), is_cheap);
+    /// Records what a check found. Fewer triplets than are wanted have no residual.
+    fn record(&mut self, worst: Option<f64>) {
+        let (iterations, operator_columns) = (self.state.steps, self.operator.count().columns());
+        let check = |worst_residual| ConvergenceCheck { iterations, operator_columns, worst_residual };
+        self.state.history.extend(worst.map(check));
     }
 
-    fn check(&self, factorization: &dyn Factorization, worst_residual: f64) -> ConvergenceCheck {
-        let operator_columns = factorization.parts().operator_columns;
-        ConvergenceCheck { iterations: self.steps, operator_columns, worst_residual }
-    }
-
-    fn tell(&self, session: &Session<'_>, progress: &Progress, worst: Option<f64>) {
+    fn tell(&self, session: &Session<'_>, worst: Option<f64>) {
         if session.worker() == 0 {
-            let of = self.rule.enough(self.options.rank).div_ceil(self.sizes.width).max(self.steps);
-            progress(self.steps, of, worst);
+            let of = self.rule.enough(self.options.rank).div_ceil(self.sizes.width).max(self.state.steps);
+            (self.progress)(self.state.steps, of, worst);
         }
+    }
+
+    /// Whether the operator is applied squared: rounding errors are then relative to σ₁².
+    pub(super) fn kind(&self) -> Kind {
+        self.state.factorization.kind()
     }
 }

@@ -1,10 +1,14 @@
 //! How many triplets are kept, where that is not said by a number.
 //!
-//! The first triplet is always kept and never counted. In a matrix that was not centred it is the mean: on the matrices of
-//! graphs the all-ones term makes its σ tens of times the second, and it would be nearly all of the energy by itself.
+//! The first triplet is always kept and never counted. In a matrix that was not centred it is the
+//! mean: on the matrices of graphs the all-ones term makes its σ tens of times the second, and it
+//! would be nearly all of the energy by itself.
+
+use faer::{Mat, concat};
 
 use super::operator::Operator;
 use super::options::SvdError;
+use super::small::{combine, from_rows};
 use super::tuning::NORM_PROBES;
 use crate::engine::{Session, Shard};
 use crate::kernel::random;
@@ -16,8 +20,8 @@ pub enum Keep {
     /// As many as were asked for.
     #[default]
     All,
-    /// As many as it takes to hold this share of ‖M‖², both without the first triplet. ‖M‖ is estimated from what M makes of a
-    /// few random columns beyond the triplets found.
+    /// As many as it takes to hold this share of ‖M‖², both without the first triplet. ‖M‖ is estimated
+    /// from what M makes of a few random columns beyond the triplets found.
     Energy(f64),
     /// Those whose singular value is at least this many times the second.
     Above(f64),
@@ -75,12 +79,13 @@ impl Keep {
     }
 }
 
-/// Estimates ‖M‖² without its first triplet, by Hutchinson's method: images of random columns Ω that are
-/// orthogonal to the first right vector. A dominant first triplet would otherwise leave rounding errors of
-/// the size of σ₁ in the images, and the estimate would be a difference of large numbers.
+/// Estimates ‖M‖² without its first triplet, by Hutchinson's method: images of random columns Ω
+/// that are orthogonal to the first right vector. A dominant first triplet would otherwise leave
+/// rounding errors of the size of σ₁ in the images, and the estimate would be a difference of large
+/// numbers.
 pub(super) struct NormProbe {
     /// M·Ω.
-    images: Shard,
+    pub(super) images: Shard,
 }
 
 impl NormProbe {
@@ -92,26 +97,10 @@ impl NormProbe {
         seed: u64,
     ) -> Result<Self, SvdError> {
         let omega = session.random_normal(operator.columns, NORM_PROBES, seed, random::stream::PROBE)?;
-        let products = session.cross_gram(first, &omega)?;
-        let identity = (0..NORM_PROBES * NORM_PROBES).map(|entry| f32::from(u8::from(entry % (NORM_PROBES + 1) == 0)));
-        let small: Vec<f32> = products.iter().map(|&entry| -entry as f32).chain(identity).collect();
-        let omega = session.blocks_times_small(&[first, &omega], &small, NORM_PROBES)?;
+        let products = from_rows(&session.cross_gram(first, &omega)?, first.cols(), NORM_PROBES);
+        let small = concat![[-products], [Mat::<f64>::identity(NORM_PROBES, NORM_PROBES)]];
+        let omega = combine(session, &[first, &omega], small.as_ref())?;
         Ok(Self { images: operator.apply(session, &omega)? })
-    }
-
-    /// The probe that had these images.
-    pub(super) fn of_images(images: Shard) -> Self {
-        Self { images }
-    }
-
-    /// M·Ω.
-    pub(super) fn images(&self) -> &Shard {
-        &self.images
-    }
-
-    /// The columns multiplied.
-    pub(super) fn columns(&self) -> usize {
-        self.images.cols()
     }
 
     /// An estimate of ‖M − UUᵀM‖², for an orthonormal basis U in blocks whose span has the first left

@@ -22,13 +22,14 @@ pub struct Options {
     pub keep: Keep,
     /// Columns beyond the rank; `None` means as many as the rank, at most [`DEFAULT_OVERSAMPLE_LIMIT`].
     pub oversample: Option<usize>,
-    /// The most iterations; each multiplies once by M and once by Mᵀ. [`Method::Krylov`] multiplies by at most as many columns
-    /// as so many iterations would, in narrower blocks.
+    /// The most iterations; each multiplies once by M and once by Mᵀ. [`Method::Krylov`] multiplies by
+    /// at most as many columns as so many iterations would, in narrower blocks.
     pub iterations: usize,
     /// Stop as soon as every wanted residual, relative to its own singular value, is below this.
     pub tolerance: Option<f64>,
-    /// The most columns of a basis that [`Method::Krylov`] keeps on each side, at least the rank and two blocks; beyond, it goes
-    /// on from the best of them. `None` means 4·rank + 48, and 64 more where the short side of the matrix is at most 32,768.
+    /// The most columns of a basis that [`Method::Krylov`] keeps on each side, at least the rank and
+    /// two blocks; beyond, it goes on from the best of them. `None` means 4·rank + 48, and 64 more
+    /// where the short side of the matrix is at most 32,768.
     pub basis: Option<usize>,
     /// Whether to check that no larger singular value is missing. [`Method::Krylov`] without vectors
     /// to start from checks; [`Method::Gram`] computes all values anyway.
@@ -52,7 +53,8 @@ pub enum Method {
     /// Every block is kept, so that fewer columns are multiplied by.
     #[default]
     Krylov,
-    /// The eigenvectors of the Gram matrix of the short side: every triplet in one pass, where that side is short.
+    /// The eigenvectors of the Gram matrix of the short side: every triplet in one pass, where that
+    /// side is short.
     Gram,
     /// Gram where it is less work and its certificate allows, else Krylov.
     Auto,
@@ -168,7 +170,8 @@ pub enum SvdError {
         /// Its shape.
         shape: Shape,
     },
-    /// The squares of the singular values are beyond 32-bit numbers: scale the matrix by this power of two.
+    /// The squares of the singular values are beyond 32-bit numbers: scale the matrix by this power of
+    /// two.
     #[error("the singular values are out of the range of 32-bit arithmetic: multiply the matrix by 2^{exponent}")]
     OutOfRange {
         /// The power of two.

@@ -1,18 +1,18 @@
 //! What a decomposition multiplies with, settled before the workers start.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
+use super::certificate::{Certificate, worst_residual};
 use super::factorization::Kind;
 use super::gram::{GramPlan, Spectrum};
 use super::keep::Keep;
-use super::operator::{Operator, Surrogate, compiled, is_transposed};
+use super::operator::{ColumnCount, Operator, Surrogate, compiled, is_transposed};
 use super::options::{Method, Options, SvdError};
 use super::planned::{Planned, show_plan};
 use super::run::Progress;
 use super::scale::check_length;
+use super::triplets::Triplets;
 use super::tuning::{NORMAL_TOLERANCE, SURROGATE_ALLOWANCE, UNROUNDED};
 use crate::engine::{Cluster, Session, with_formed};
 use crate::matrix::{Matrix, Shape};
@@ -23,6 +23,7 @@ use crate::plan::forming::{Forming, bytes_to_form, what_to_form};
 pub const TRUSTED_RESIDUAL: f64 = 1e-3;
 
 /// A matrix made ready to be decomposed: its programs, and the method.
+#[derive(Clone)]
 pub struct Prepared {
     pub(super) shape: Shape,
     pub(super) options: Options,
@@ -30,10 +31,10 @@ pub struct Prepared {
     pub(super) block: usize,
     /// Those of M and Mᵀ, those that form it for its Gram matrix, and those of the surrogate.
     programs: Vec<Arc<Program>>,
-    gram: Option<GramPlan>,
+    gram: Option<Arc<GramPlan>>,
     /// The position of the first program of the surrogate, and its error.
     surrogate: Option<(usize, f64)>,
-    kind: Kind,
+    pub(super) kind: Kind,
     /// The bytes that a process may hold, and whether the basis may be made smaller for that.
     limit: Option<(u64, bool)>,
     /// Whether it was.
@@ -42,17 +43,8 @@ pub struct Prepared {
     pub(super) exponent: Option<i32>,
 }
 
-/// Why an iteration is not the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// Measured residuals are larger than the tolerance, which the estimated ones met.
-    Residuals,
-    /// Rounding errors of MᵀM hide the wanted triplets.
-    Rounding,
-}
-
-/// Which factorisation a Krylov method uses: block Lanczos on MᵀM where the tolerance allows squared
-/// singular values in f32.
+/// Which factorisation a Krylov method uses: block Lanczos on MᵀM where the tolerance allows
+/// squared singular values in f32.
 fn kind_of(options: &Options) -> Kind {
     let is_coarse = options.tolerance.is_some_and(|tolerance| tolerance >= NORMAL_TOLERANCE);
     let is_krylov = options.method != Method::Subspace;
@@ -60,7 +52,8 @@ fn kind_of(options: &Options) -> Kind {
 }
 
 impl Prepared {
-    /// Checks the options against the matrix and the memory there is, and chooses the method if that is left open.
+    /// Checks the options against the matrix and the memory there is, and chooses the method if that is
+    /// left open.
     pub fn new(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result<Self, SvdError> {
         let shape = matrix.shape();
         let mut options = options.clone();
@@ -82,6 +75,7 @@ impl Prepared {
             Method::Auto => gram.filter(|gram| gram.is_cheaper(shape, &options, block, &programs)),
             _ => gram,
         };
+        let gram = gram.map(Arc::new);
         if gram.is_none() {
             programs.truncate(2);
         }
@@ -99,8 +93,8 @@ impl Prepared {
         }
     }
 
-    /// The same, with those parts of the matrix formed that are cheaper to multiply by then; where there are none, with
-    /// the surrogate, where that serves.
+    /// The same, with those parts of the matrix formed that are cheaper to multiply by then; where
+    /// there are none, with the surrogate, where that serves.
     pub fn with_parts_formed(
         matrix: &Matrix,
         surrogate: Option<&Surrogate>,
@@ -108,42 +102,30 @@ impl Prepared {
         cluster: Cluster,
     ) -> Result<Self, SvdError> {
         let start = Instant::now();
-        let surrogate = surrogate.filter(|surrogate| serves(surrogate, matrix.shape(), options));
-        thread::scope(|scope| {
-            // Both matrices are planned at a time: that is a good part of what a small graph takes.
-            let compile = || surrogate.map(|surrogate| compiled(&surrogate.matrix));
-            let ahead = (cluster.workers > 1 && surrogate.is_some()).then(|| scope.spawn(compile));
-            let prepared = Self::new(matrix, options, cluster)?;
-            let forming = prepared.forming(matrix, false, cluster);
-            let ahead = ahead.map(|planned| planned.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            let (formed, mut took) = (&forming.parts[..], start.elapsed());
-            let surrogate = surrogate.filter(|_| formed.is_empty());
-            let prepared = match formed.is_empty() {
-                false => Self::new(&with_formed(matrix, formed, cluster)?, options, cluster)?,
-                true => {
-                    let programs = ahead.unwrap_or_else(compile);
-                    took = start.elapsed();
-                    prepared.with_programs(programs, surrogate.map_or(0.0, |surrogate| surrogate.error))
-                }
-            };
-            let surrogate = surrogate.map(|surrogate| &surrogate.matrix);
-            show_plan(&Planned { matrix, formed, surrogate, prepared: &prepared, took });
-            Ok(prepared)
-        })
+        let prepared = Self::new(matrix, options, cluster)?;
+        let Forming { parts: formed, .. } = prepared.forming(matrix, false, cluster);
+        let prepared = if formed.is_empty() { prepared.with_surrogate(surrogate) } else { prepared };
+        let took = start.elapsed();
+        let surrogate = surrogate.filter(|_| prepared.has_surrogate()).map(|surrogate| &surrogate.matrix);
+        let prepared = match formed.is_empty() {
+            true => prepared,
+            false => Self::new(&with_formed(matrix, &formed, cluster)?, options, cluster)?,
+        };
+        show_plan(&Planned { matrix, formed: &formed, surrogate, prepared: &prepared, took });
+        Ok(prepared)
     }
 
-    /// The same with a surrogate to grow bases with, where it serves: it has to be closer to the matrix than
-    /// the tolerance. Residuals are measured with the matrix itself.
-    pub fn with_surrogate(self, surrogate: Option<&Surrogate>) -> Self {
-        let surrogate = surrogate.filter(|surrogate| serves(surrogate, self.shape, &self.options));
-        let programs = surrogate.map(|surrogate| compiled(&surrogate.matrix));
-        self.with_programs(programs, surrogate.map_or(0.0, |surrogate| surrogate.error))
-    }
-
-    fn with_programs(mut self, programs: Option<[Arc<Program>; 2]>, error: f64) -> Self {
-        if let Some(programs) = programs {
-            self.surrogate = Some((self.programs.len(), error));
-            self.programs.extend(programs);
+    /// The same with a surrogate to grow bases with, where it serves: it has to be closer to the matrix
+    /// than the tolerance. Residuals are measured with the matrix itself.
+    pub fn with_surrogate(mut self, surrogate: Option<&Surrogate>) -> Self {
+        let is_grown = self.options.method == Method::Krylov && self.kind == Kind::Normal;
+        let serves = |surrogate: &&Surrogate| {
+            let is_close = self.options.tolerance.is_some_and(|tolerance| surrogate.error < tolerance);
+            surrogate.matrix.shape() == self.shape && is_grown && is_close
+        };
+        if let Some(Surrogate { matrix, error }) = surrogate.filter(serves) {
+            self.surrogate = Some((self.programs.len(), *error));
+            self.programs.extend(compiled(matrix));
         }
         self
     }
@@ -158,35 +140,40 @@ impl Prepared {
         self.surrogate.is_some()
     }
 
-    /// Which factorisation a Krylov method uses.
-    pub(super) fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// What to try after a failure: the same without the surrogate, and then both bases from a random
-    /// start. `None` where there is nothing else, or it does not fit into the memory. Programs stay where
-    /// they are.
-    pub(super) fn fallback(&self, failure: Failure) -> Option<Self> {
-        let mut options = self.options.clone();
-        let kind = match (failure, self.surrogate, self.kind) {
-            (Failure::Residuals, Some(_), kind) => kind,
-            (_, _, Kind::Normal) => {
-                options.start = None;
-                Kind::GolubKahan
-            }
-            (_, _, Kind::GolubKahan) => return None,
+    /// What to try where an iteration found nothing, or triplets whose measured residuals miss the
+    /// tolerance that the estimated ones met: the same without the surrogate, and then both bases.
+    /// `None` where there is nothing else.
+    pub(super) fn fallback(&self, found: Option<&Triplets>) -> Option<Self> {
+        let Some(Certificate { history, relative_residuals, .. }) = found.map(|found| &found.certificate) else {
+            return self.with_both_bases();
         };
-        if self.is_reduced {
-            options.basis = None;
+        let tolerance = self.options.tolerance?;
+        let last = history.last().map(|check| check.worst_residual);
+        let was_met = last.is_none_or(|worst| self.growing_tolerance().is_some_and(|tolerance| worst <= tolerance));
+        let is_met = worst_residual(relative_residuals).is_none_or(|worst| worst <= tolerance);
+        match (was_met && !is_met, self.surrogate) {
+            (false, _) => None,
+            (true, Some(_)) => self.without_surrogate(self.kind),
+            (true, None) => self.with_both_bases(),
         }
-        let Self { shape, block, limit, exponent, .. } = *self;
-        let (programs, gram, surrogate, is_reduced) = (self.programs.clone(), None, None, false);
-        let fallback = Self { shape, options, block, programs, gram, surrogate, kind, limit, is_reduced, exponent };
-        fallback.fitted().ok()
     }
 
-    /// The parts of its matrix to form first: all of it where its entries are needed anyway and fit, else
-    /// what pays. The Gram matrix is summed up from what it forms itself.
+    /// The same with both bases from a random start, where one was grown and there is the memory for
+    /// two.
+    pub(super) fn with_both_bases(&self) -> Option<Self> {
+        let both = (self.kind == Kind::Normal).then(|| self.without_surrogate(Kind::GolubKahan))??;
+        Some(Self { options: Options { start: None, ..both.options }, ..both })
+    }
+
+    /// The same with M itself. Programs stay where they are.
+    fn without_surrogate(&self, kind: Kind) -> Option<Self> {
+        let basis = if self.is_reduced { None } else { self.options.basis };
+        let options = Options { basis, ..self.options.clone() };
+        Self { options, gram: None, surrogate: None, kind, is_reduced: false, ..self.clone() }.fitted().ok()
+    }
+
+    /// The parts of its matrix to form first: all of it where its entries are needed anyway and fit,
+    /// else what pays. The Gram matrix is summed up from what it forms itself.
     pub fn forming(&self, matrix: &Matrix, needs_entries: bool, cluster: Cluster) -> Forming {
         let limit = cluster.forming_limit();
         match needs_entries.then(|| bytes_to_form(matrix)).filter(|bytes| *bytes <= limit) {
@@ -196,15 +183,16 @@ impl Prepared {
         }
     }
 
-    /// What a checkpoint belongs to, in a line: the shape, the options, and the programs, since other
-    /// programs round differently.
-    pub(super) fn label(&self) -> String {
+    /// What a checkpoint belongs to, in a line: the shape, the options, the content of the matrix, and
+    /// the programs, since other programs round differently.
+    pub(super) fn label(&self, content: &str) -> String {
         let programs: String = self.programs.iter().map(ToString::to_string).collect();
         let checksum = crc32fast::hash(programs.as_bytes());
-        format!("iterate {} {} with programs {checksum:08x}", self.shape, self.options.label())
+        format!("iterate {} {} of {content} with programs {checksum:08x}", self.shape, self.options.label())
     }
 
-    /// The programs that bases are grown with: those of the matrix and its transpose, or of the surrogate.
+    /// The programs that bases are grown with: those of the matrix and its transpose, or of the
+    /// surrogate.
     pub fn growing(&self) -> &[Arc<Program>] {
         &self.programs[self.surrogate.map_or(0, |(first, _)| first)..][..2]
     }
@@ -224,30 +212,26 @@ impl Prepared {
         is_transposed(self.shape)
     }
 
-    /// The program that forms `Mᵀ`, where the Gram matrix to be tried is that of the rows of M.
-    pub(super) fn formed_of_wide(&self) -> Option<usize> {
-        self.gram.as_ref()?.formed_transpose()
-    }
-
     /// The matrix to decompose, or its transpose where that is higher than wide.
-    pub(super) fn operator(&self) -> Operator {
-        Operator::new(self.shape, 0, 1.0)
+    pub(super) fn operator(&self, count: &ColumnCount) -> Operator {
+        Operator::new(self.shape, 0, 1.0, count)
     }
 
     /// The matrix as it was stated.
-    pub(super) fn stated_operator(&self) -> Operator {
-        if self.is_transposed() { self.operator().transposed() } else { self.operator() }
+    pub(super) fn stated_operator(&self, count: &ColumnCount) -> Operator {
+        if self.is_transposed() { self.operator(count).transposed() } else { self.operator(count) }
     }
 
     /// What bases are grown with, and its error.
-    pub(super) fn growing_operator(&self) -> (Operator, f64) {
-        let Some((first, error)) = self.surrogate else { return (self.operator(), 0.0) };
+    pub(super) fn growing_operator(&self, count: &ColumnCount) -> (Operator, f64) {
+        let Some((first, error)) = self.surrogate else { return (self.operator(count), 0.0) };
         let products = |program: usize| self.programs[program].sparse_products().max(1) as f64;
-        (Operator::new(self.shape, first, (products(first) / products(0)).min(1.0)), error)
+        (Operator::new(self.shape, first, (products(first) / products(0)).min(1.0), count), error)
     }
 
-    /// The tolerance that estimated residuals have to meet. Part of that which was asked for is left for the
-    /// error of a surrogate and for rounding, which show only when residuals are measured (eq. 6).
+    /// The tolerance that estimated residuals have to meet. Part of that which was asked for is left
+    /// for the error of a surrogate and for rounding, which show only when residuals are measured (eq.
+    /// 6).
     pub(super) fn growing_tolerance(&self) -> Option<f64> {
         let error = self.surrogate.map_or(0.0, |(_, error)| error);
         self.options.tolerance.map(|tolerance| match self.kind {
@@ -263,9 +247,11 @@ impl Prepared {
     pub(super) fn spectrum(
         &self,
         session: &mut Session<'_>,
+        count: &ColumnCount,
         progress: &Progress,
     ) -> Result<Option<Spectrum>, SvdError> {
         let Some(gram) = &self.gram else { return Ok(None) };
+        count.set(count.get() + self.shape.smaller_side() as f64);
         let spectrum = gram.spectrum(session, self.options.rank, self.options.keep)?;
         check_length(self, spectrum.singular_values.first().copied().unwrap_or(0.0))?;
         if session.worker() == 0 {
@@ -274,16 +260,14 @@ impl Prepared {
         Ok(Some(spectrum))
     }
 
-    /// Whether a residual of what the Gram matrix gave is good enough: always, where it was asked for by
-    /// name.
+    /// Whether a measured residual of what the Gram matrix gave is good enough: always, where it was
+    /// asked for by name.
     pub(super) fn trusts(&self, residual: f64) -> bool {
-        self.options.method == Method::Gram || residual <= self.options.tolerance.unwrap_or(TRUSTED_RESIDUAL)
+        self.options.method == Method::Gram || residual <= self.trusted_residual()
     }
-}
 
-/// Whether a surrogate is of use for a matrix of this shape.
-fn serves(surrogate: &Surrogate, shape: Shape, options: &Options) -> bool {
-    let is_close = options.tolerance.is_some_and(|tolerance| surrogate.error < tolerance);
-    let is_grown = options.method == Method::Krylov && kind_of(options) == Kind::Normal;
-    surrogate.matrix.shape() == shape && is_grown && is_close
+    /// The tolerance, or what is trusted without one.
+    pub(super) fn trusted_residual(&self) -> f64 {
+        self.options.tolerance.unwrap_or(TRUSTED_RESIDUAL)
+    }
 }

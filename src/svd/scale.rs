@@ -19,8 +19,8 @@ const LARGEST_EXPONENT: i32 = 400;
 /// Scales to try before a matrix is given up.
 pub(super) const MOST_SCALES: usize = 8;
 
-/// Fails with [`SvdError::OutOfRange`] where the first product of a run asks for another scale, given the
-/// length of the longest vector that M made.
+/// Fails with [`SvdError::OutOfRange`] where the first product of a run asks for another scale,
+/// given the length of the longest vector that M made.
 pub(super) fn check_length(prepared: &Prepared, length: f64) -> Result<(), SvdError> {
     let Some(scaled_by) = prepared.exponent else { return Ok(()) };
     let exponent = match length {

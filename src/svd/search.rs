@@ -3,11 +3,12 @@
 use super::certificate::{PRODUCT_ROUNDING, rounding_level};
 use super::completeness::{Completeness, CompletenessCheck, Effort, WIDTH, count_near, margin};
 use super::driver::Driver;
-use super::factorization::{Factorization, Kind, Normal, RayleighQuotient, Ritz};
+use super::factorization::{Factorization, Kind};
 use super::operator::Operator;
 use super::options::SvdError;
-use super::orthogonalize::{Against, BlockQr, OrthogonalityTarget, block_qr};
-use super::stopping::CheckSchedule;
+use super::rayleigh::Ritz;
+use super::small::combine;
+use super::tuning::{NORMAL_LOSS, STRETCHED_LOSS};
 use crate::engine::{Session, Shard};
 use crate::kernel::random::stream;
 
@@ -21,18 +22,18 @@ pub(super) enum Outcome {
 
 impl Driver<'_> {
     /// Searches for missing triplets, unless the run itself shows that there are none. For a search the
-    /// bases are reduced to the wanted triplets. If one is missing, its direction joins F, and the images
-    /// of random columns with it: they hold further copies of a repeated singular value.
+    /// bases are reduced to the wanted triplets. If one is missing, its direction joins F, and the
+    /// images of random columns with it: they hold further copies of a repeated singular value.
     pub(super) fn check_completeness(
         &mut self,
         session: &mut Session<'_>,
-        factorization: &mut dyn Factorization,
         ritz: Ritz,
         wanted: usize,
         worst_residual: f64,
     ) -> Result<Outcome, SvdError> {
         let Completeness::Gap(gap) = self.options.completeness else { return Ok(Outcome::Complete(ritz)) };
-        if self.is_whole(factorization) {
+        let factorization = &mut self.state.factorization;
+        if factorization.is_whole(&self.operator) {
             self.completeness = Some(CompletenessCheck::EXHAUSTIVE);
             return Ok(Outcome::Complete(ritz));
         }
@@ -41,57 +42,54 @@ impl Driver<'_> {
         let (Some(&first), Some(&last), None) = (values.first(), values.last(), &self.options.start) else {
             return Ok(Outcome::Complete(ritz));
         };
-        let parts = factorization.parts();
-        // A value below the rounding level of σ₁ cannot be told from rounding: the gap is widened accordingly.
+        // A value below the rounding level of σ₁ cannot be told from rounding: the gap is widened
+        // accordingly.
         let rounding = rounding_level(first) / last;
         let gap = gap.max((1.0 + gap) * rounding - 1.0);
         let margin = margin(gap, worst_residual, first, last).max(rounding - 1.0);
-        let effort = Effort { gap, margin, dimension: parts.residual.panel.total_rows(), width: WIDTH };
-        // A value of M above (1 + gap')·σ is one of N above (1 − error)·(1 + gap')·σ, and the last value of N
-        // is at most (1 + error)·σ.
+        let inner = factorization.inner_operator(&self.operator);
+        let effort = Effort { gap, margin, dimension: inner.columns, width: WIDTH };
+        // A value of M above (1 + gap')·σ is one of N above (1 − error)·(1 + gap')·σ, and the last value of
+        // N is at most (1 + error)·σ.
         let error = self.surrogate_error;
         let gap_of_matrix = (1.0 + gap) * (1.0 + error) / (1.0 - error) - 1.0;
         let checked = |failure_probability| Some(CompletenessCheck { gap: gap_of_matrix, failure_probability });
         let near = count_near(&values, margin, worst_residual);
         let own = Effort { width: self.sizes.width.saturating_sub(near), ..effort };
-        let is_from_one_block = self.draws == 1 && self.searches == 0 && parts.right.retained() == 0;
+        let is_from_one_block = self.state.draws == 1 && self.state.searches == 0 && !factorization.is_restarted;
         let is_exact = PRODUCT_ROUNDING * first <= gap * last;
-        if is_from_one_block && is_exact && own.is_enough(self.steps) {
-            self.completeness = checked(own.failure_probability(self.steps));
+        if is_from_one_block && is_exact && own.is_enough(self.state.steps) {
+            self.completeness = checked(own.failure_probability(self.state.steps));
             return Ok(Outcome::Complete(ritz));
         }
-        let kind = parts.quotient.kind();
         factorization.shrink(session, &ritz, values.len());
-        let (basis, operator) = factorization.extended();
-        let steps = effort.steps();
+        let found = Outcome::Complete(Ritz::of_rotated_bases(factorization.kind(), &values));
         let search = Search {
-            operator,
-            found: basis.panels(),
+            operator: inner,
+            found: factorization.extended().panels(),
             threshold: (1.0 + margin) * last,
-            steps,
-            seed: self.options.seed.wrapping_add((self.searches as u64) << 32),
-            // Ritz values need no small residuals; what is left of a dominant vector is multiplied by σ₁².
-            target: Normal::target(Some(gap)).stretched(Some(gap), (first / last).powi(2)),
+            steps: effort.steps(),
+            seed: self.options.seed.wrapping_add((self.state.searches as u64) << 32),
+            // What is left of a dominant vector is multiplied by σ₁².
+            tolerance: gap * (STRETCHED_LOSS / NORMAL_LOSS / (first / last).powi(2)).min(1.0),
         };
-        let Missing { vectors, operator_columns } = search.run(session)?;
-        self.searches += 1;
-        factorization.parts_mut().operator_columns += operator_columns;
-        let found = Outcome::Complete(Ritz::of_rotated_bases(kind, &values));
-        let Some(vectors) = vectors else {
+        let steps = search.steps;
+        let missing = search.run(session)?;
+        self.state.searches += 1;
+        let Some(vectors) = missing else {
             self.completeness = checked(effort.failure_probability(steps));
             return Ok(found);
         };
         // Each search can find a block of copies of a repeated value.
-        if self.searches > 2 * self.options.rank.div_ceil(WIDTH) {
+        if self.state.searches > 2 * self.options.rank.div_ceil(WIDTH) {
             return Ok(found);
         }
         // The columns multiplied so far do not count against the limit.
-        self.rule.limit = self.sizes.columns.saturating_add(factorization.parts().operator_columns);
-        self.schedule = CheckSchedule::default();
-        let random = self.draw(session, kind)?;
-        let images = factorization.image_of(session, &random)?;
-        let joined = session.hstack(&[&vectors, &images])?;
-        factorization.append(session, joined)?;
+        self.state.limit = self.sizes.columns as f64 + self.operator.count().get();
+        self.state.next_check = 0;
+        let random = self.random_block(session)?;
+        let joined = session.hstack(&[&vectors, &random])?;
+        self.state.factorization.append(session, &self.operator, joined)?;
         Ok(Outcome::Incomplete)
     }
 }
@@ -106,53 +104,32 @@ struct Search {
     threshold: f64,
     steps: usize,
     seed: u64,
-    target: OrthogonalityTarget,
-}
-
-/// What a search has found.
-struct Missing {
-    /// Ritz vectors above the threshold, orthogonal to the vectors found before; `None` if there are none.
-    vectors: Option<Shard>,
-    operator_columns: usize,
+    /// What the orthogonality of the basis follows from: Ritz values need no small residuals.
+    tolerance: f64,
 }
 
 impl Search {
-    fn run(self, session: &mut Session<'_>) -> Result<Missing, SvdError> {
-        let Self { operator, found, threshold, steps, seed, target } = self;
-        let (rows, known): (usize, usize) = (operator.columns, found.iter().map(Shard::cols).sum());
-        let count = found.len();
-        let (mut panels, mut columns, mut operator_columns) = (found, known, 0);
-        let mut quotient = RayleighQuotient::new(Kind::Normal);
-        let random = session.random_normal(rows, WIDTH.min(rows - known), seed, stream::COMPLETENESS)?;
-        let against = |panels: &[Shard]| Against::panels(panels.to_vec(), target.loss);
-        let mut block = block_qr(session, &against(&panels), random, rows - known, target)?.q;
-        for step in 1..=steps {
-            let width = block.cols();
-            if width == 0 {
+    /// Ritz vectors above the threshold, orthogonal to the vectors found before; `None` if there are
+    /// none.
+    fn run(self, session: &mut Session<'_>) -> Result<Option<Shard>, SvdError> {
+        let Self { operator, found, threshold, steps, seed, tolerance } = self;
+        let known: usize = found.iter().map(Shard::cols).sum();
+        let width = WIDTH.min(operator.columns - known);
+        let random = session.random_normal(operator.columns, width, seed, stream::COMPLETENESS)?;
+        let mut factorization = Factorization::new(Kind::Normal, Some(tolerance), width).orthogonal_to(found);
+        factorization.append(session, &operator, random)?;
+        for _ in 0..steps {
+            if factorization.next() == 0 {
                 break;
             }
-            let images = operator.normal(session, &block)?;
-            operator_columns += 2 * width;
-            panels.push(block);
-            columns += width;
-            if step == steps {
-                // The next block is not needed, only the projections of the images.
-                let products = session.gram_against(&panels, &images)?;
-                quotient.push(&products[known * width..columns * width], width);
-                break;
-            }
-            let BlockQr { q, projections, .. } = block_qr(session, &against(&panels), images, rows - columns, target)?;
-            quotient.push(&projections[known * width..], width);
-            block = q;
+            factorization.expand(session, &operator)?;
         }
-        let order = quotient.order();
-        let ritz = quotient.ritz(session, order, Some(WIDTH.min(order)))?;
+        let ritz = factorization.ritz(session, Some(WIDTH))?;
         let above = ritz.values.iter().take_while(|value| **value > threshold).count();
         if above == 0 {
-            return Ok(Missing { vectors: None, operator_columns });
+            return Ok(None);
         }
-        let small: Vec<f32> = ritz.right(above).into_iter().map(|entry| entry as f32).collect();
-        let vectors = session.blocks_times_small(&panels[count..].iter().collect::<Vec<_>>(), &small, above)?;
-        Ok(Missing { vectors: Some(vectors), operator_columns })
+        let panels = factorization.right.panels();
+        combine(session, &panels.iter().collect::<Vec<_>>(), ritz.right.subcols(0, above)).map(Some)
     }
 }

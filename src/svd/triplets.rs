@@ -1,282 +1,311 @@
 //! From bases and small matrices to certified singular triplets.
 
-use super::certificate::{Certificate, count_significant};
-use super::gram::scaled;
+use faer::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+
+use super::certificate::{Certificate, PRODUCT_ROUNDING, count_significant};
 use super::keep::{Kept, NormProbe};
+use super::operator::{ColumnCount, Operator};
 use super::options::SvdError;
-use super::prepared::{Failure, Prepared};
-use super::subspace::{Projection, rotate};
+use super::prepared::Prepared;
+use super::small::{combine, eigen, from_rows, to_rows};
+use super::tuning::UNMEASURED_RESIDUAL;
+use crate::engine::checkpoint::StoredResult;
 use crate::engine::{Session, Shard};
 use crate::kernel::factor::{FactorError, cholesky};
-use crate::kernel::small::{Eigen, small_product, symmetric_eigen};
+use crate::matrix::Dense;
 
-/// One worker's rows of the largest singular triplets; what is not a shard is the same on every worker.
-pub struct Triplets {
-    /// Rows of the left vectors, one column a triplet.
-    pub left: Shard,
-    /// From the largest down.
+/// The largest singular triplets of a matrix, with vectors of a type V: [`Svd`] has all rows of
+/// them, and inside a run every worker has its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Triplets<V = Shard> {
+    /// One column a triplet; the entry of largest magnitude of each is positive.
+    pub left: V,
+    /// From the largest down. There are fewer than asked for where the rank of the matrix is less.
     pub singular_values: Vec<f64>,
-    /// Rows of the right vectors.
-    pub right: Shard,
+    /// One column a triplet.
+    pub right: V,
     /// The errors of the triplets.
     pub certificate: Certificate,
-    /// How many iterations were made.
+    /// How many iterations were made, or by [`Method::Krylov`](super::Method::Krylov) how many blocks.
     pub iterations: usize,
-    /// How many columns were multiplied by M or its transpose in all, or what comes to as much work.
+    /// How many columns were multiplied by M or its transpose in all; one that was multiplied by a
+    /// surrogate counts as the part of the work that it is.
     pub operator_columns: usize,
     /// The share of the energy that they hold, where they were chosen by it.
     pub energy: Option<f64>,
 }
 
-impl Triplets {
-    /// Those of the transpose, where it was decomposed in place of the matrix.
-    pub(super) fn transposed_if(self, is_transposed: bool) -> Self {
-        match is_transposed {
-            false => self,
-            true => Triplets { left: self.right, right: self.left, ..self },
-        }
+/// The largest singular triplets of a matrix.
+pub type Svd = Triplets<Dense>;
+
+impl<V> Triplets<V> {
+    /// The number of triplets found: the rank asked for, or that of the matrix, as far as 32-bit
+    /// numbers can tell it, if it has less.
+    pub fn effective_rank(&self) -> usize {
+        self.singular_values.len()
     }
 
-    /// Measures the orthogonality loss, given the squares of the residuals, and drops all but the first
-    /// `kept` triplets: the others are rounding.
-    pub(super) fn certified(
-        mut self,
-        session: &mut Session<'_>,
-        squares: &[f64],
-        kept: usize,
-    ) -> Result<Self, SvdError> {
-        let Certificate { history, completeness, .. } = std::mem::take(&mut self.certificate);
-        if kept < self.singular_values.len() {
-            self.singular_values.truncate(kept);
-            self.left = session.columns(&self.left, 0..kept)?;
-            self.right = session.columns(&self.right, 0..kept)?;
+    /// The same with other vectors.
+    pub(super) fn with_vectors<W>(&self, left: W, right: W) -> Triplets<W> {
+        let Self { singular_values, certificate, iterations, operator_columns, energy, .. } = self;
+        Triplets {
+            left,
+            singular_values: singular_values.clone(),
+            right,
+            certificate: certificate.clone(),
+            iterations: *iterations,
+            operator_columns: *operator_columns,
+            energy: *energy,
         }
-        let mut orthogonality_loss = 0.0f64;
-        for panel in [&self.left, &self.right] {
-            let gram = session.gram(panel)?;
-            let loss = |(place, entry): (usize, &f64)| (entry - f64::from(u8::from(place % (kept + 1) == 0))).abs();
-            orthogonality_loss = gram.iter().enumerate().map(loss).fold(orthogonality_loss, f64::max);
-        }
-        let measured = Certificate::new(&squares[..kept], &self.singular_values);
-        self.certificate = Certificate { orthogonality_loss, history, completeness, ..measured };
-        Ok(self)
     }
 }
 
-/// The triplets of a projection, and why a [fallback](Prepared::fallback) may meet a tolerance that they
-/// miss.
+impl StoredResult for Svd {
+    type Numbers = Triplets<()>;
+
+    fn numbers(&self) -> Triplets<()> {
+        self.with_vectors((), ())
+    }
+
+    fn panels(&self) -> Vec<&Dense> {
+        vec![&self.left, &self.right]
+    }
+
+    fn from_parts(numbers: Triplets<()>, panels: Vec<Dense>) -> Option<Self> {
+        let [left, right] = <[Dense; 2]>::try_from(panels).ok()?;
+        Some(numbers.with_vectors(left, right))
+    }
+}
+
+/// Bases, and what rotates them into approximate singular vectors.
+pub(super) struct Projection {
+    /// Blocks of the basis of the long side; empty where left vectors are still to be made of right
+    /// ones.
+    pub(super) left: Vec<Shard>,
+    pub(super) left_rotation: Mat<f64>,
+    /// Blocks of the basis of the short side.
+    pub(super) right: Vec<Shard>,
+    pub(super) right_rotation: Mat<f64>,
+    pub(super) singular_values: Vec<f64>,
+    /// ‖M‖², if it is known.
+    pub(super) total: Option<f64>,
+    pub(super) iterations: usize,
+    /// The history, and the check that no triplet is missing; no residuals.
+    pub(super) certificate: Certificate,
+}
+
+/// Approximate triplets of a matrix that is at least as high as wide, before they are measured.
+pub(super) struct Approximation {
+    pub(super) left: Shard,
+    pub(super) singular_values: Vec<f64>,
+    pub(super) right: Shard,
+    /// Whether u is made of M·v: ‖Mv − σu‖ is then a rounding error.
+    pub(super) is_image: bool,
+    pub(super) energy: Option<f64>,
+}
+
+/// The certified triplets of a projection.
 pub(super) fn certified(
     session: &mut Session<'_>,
     prepared: &Prepared,
+    count: &ColumnCount,
     projection: Projection,
-) -> Result<(Triplets, Option<Failure>), SvdError> {
-    let (triplets, failure) = match projection.left.is_empty() {
-        true => of_right_basis(session, prepared, projection)?,
-        false => (of_both_bases(session, prepared, projection)?, None),
+) -> Result<Triplets, SvdError> {
+    let operator = prepared.operator(count);
+    let (iterations, certificate) = (projection.iterations, projection.certificate.clone());
+    let found = match projection.left.is_empty() {
+        true => of_right_basis(session, prepared, &operator, projection)?,
+        false => of_both_bases(session, prepared, &operator, projection)?,
     };
-    Ok((triplets.transposed_if(prepared.is_transposed()), failure))
+    found.measured(session, prepared, &operator, iterations, certificate)
 }
 
 /// Rayleigh–Ritz with M itself in the span of approximate right vectors X: the eigenvectors of
-/// `(MX)ᵀ(MX)` with respect to `XᵀX`. `Mv = σu` holds by construction, and Mᵀu − σv is measured (eq. 6).
+/// `(MX)ᵀ(MX)` with respect to `XᵀX` (eq. 6).
 fn of_right_basis(
     session: &mut Session<'_>,
     prepared: &Prepared,
-    projection: Projection,
-) -> Result<(Triplets, Option<Failure>), SvdError> {
-    let Projection {
-        right, right_rotation, singular_values, iterations, operator_columns, history, completeness, ..
-    } = projection;
-    let (options, operator) = (&prepared.options, prepared.operator());
+    operator: &Operator,
+    Projection { right, right_rotation, singular_values, .. }: Projection,
+) -> Result<Approximation, SvdError> {
     let positive = singular_values.iter().take_while(|&&value| value > 0.0).count();
-    let count = options.rank.min(positive);
-    let spanning = rotate(session, &right.iter().collect::<Vec<_>>(), &right_rotation, count)?;
+    let count = prepared.options.rank.min(positive);
+    let spanning = combine(session, &right.iter().collect::<Vec<_>>(), right_rotation.subcols(0, count))?;
     // Most of the memory of a run.
     drop(right);
-    let images = operator.apply_wide(session, &spanning)?;
-    let (of_vectors, of_images) = (session.gram(&spanning)?, session.gram(&images)?);
-    let RitzInSpan { singular_values, rotation } = RitzInSpan::new(session, &of_vectors, &of_images, count)?;
+    let images = operator.apply(session, &spanning)?;
+    let [of_vectors, of_images] = [&spanning, &images].map(|panel| session.gram(panel));
+    let (of_vectors, of_images) = (from_rows(&of_vectors?, count, count), from_rows(&of_images?, count, count));
+    let (singular_values, rotation) = session.on_leader(|| {
+        let (values, rotation) = values_in_span(of_vectors.as_ref(), of_images.as_ref())?;
+        Ok::<_, SvdError>((values, to_rows(rotation.as_ref())))
+    })?;
     let found = singular_values.len();
-    let scaled = rotation.chunks_exact(found.max(1)).flat_map(|row| row.iter().zip(&singular_values));
-    let onto_left: Vec<f64> = scaled.map(|(entry, value)| entry / value).collect();
-    let left = rotate(session, &[&images], &onto_left, found)?;
+    let rotation = from_rows(&rotation, count, found);
+    let onto_left = Mat::from_fn(count, found, |row, column| rotation[(row, column)] / singular_values[column]);
+    let left = combine(session, &[&images], onto_left.as_ref())?;
     drop(images);
-    let right = rotate(session, &[&spanning], &rotation, found)?;
-    drop(spanning);
-    let (left, right) = with_signs(session, left, right, prepared.is_transposed())?;
-    let back = operator.adjoint_wide(session, &left)?;
-    let squares = session.distance_squares(&back, &right, &singular_values)?;
-    let kept = count_significant(session, &back, &right, &squares, &singular_values)?;
-    drop(back);
-    let last = history.last().map(|check| check.worst_residual);
-    let was_met = prepared.growing_tolerance().is_some_and(|tolerance| last.is_none_or(|worst| worst <= tolerance));
-    let certificate = Certificate { history, completeness, ..Certificate::default() };
-    let operator_columns = operator_columns + count + found;
-    let triplets = Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy: None };
-    let triplets = triplets.certified(session, &squares, kept)?;
-    let is_met = options.tolerance.is_none_or(|tolerance| triplets.certificate.worst() <= tolerance);
-    // What met the tolerance by estimate misses it for the error of a surrogate or for rounding.
-    Ok((triplets, (was_met && !is_met).then_some(Failure::Residuals)))
+    let right = combine(session, &[&spanning], rotation.as_ref())?;
+    Ok(Approximation { left, singular_values, right, is_image: true, energy: None })
 }
 
-/// The singular values of a matrix within the span of some vectors that are nearly orthonormal.
-struct RitzInSpan {
-    /// Those above zero.
-    singular_values: Vec<f64>,
-    /// What rotates the vectors into right singular vectors, one column for each value.
-    rotation: Vec<f64>,
+/// The singular values of a matrix within the span of some vectors, descending, and what rotates
+/// the vectors into right singular vectors: from the Gram matrix of the vectors and that of their
+/// images. There are fewer values than vectors where these depend on each other, and none is zero.
+fn values_in_span(
+    of_vectors: MatRef<'_, f64>,
+    of_images: MatRef<'_, f64>,
+) -> Result<(Vec<f64>, Mat<f64>), FactorError> {
+    let order = of_vectors.nrows();
+    let inverse = cholesky(&to_rows(of_vectors), order)?.orthonormaliser();
+    let inverse = from_rows(&inverse, order, inverse.len() / order.max(1));
+    let found = eigen((inverse.transpose() * of_images * &inverse).as_ref())?;
+    let values: Vec<f64> = found.values.iter().map_while(|square| (*square > 0.0).then(|| square.sqrt())).collect();
+    let rotation = &inverse * found.vectors.subcols(0, values.len());
+    Ok((values, rotation))
 }
 
-impl RitzInSpan {
-    fn new(session: &mut Session<'_>, of_vectors: &[f64], of_images: &[f64], order: usize) -> Result<Self, SvdError> {
-        let (squares, rotation): (Vec<f64>, Vec<f64>) =
-            session.on_leader(|| Ok::<_, SvdError>(generalized_eigen(of_vectors, of_images, order)?))?;
-        let singular_values: Vec<f64> =
-            squares.iter().map_while(|square| (*square > 0.0).then(|| square.sqrt())).collect();
-        let rows = rotation.chunks_exact(squares.len().max(1));
-        let rotation = rows.flat_map(|row| &row[..singular_values.len()]).copied().collect();
-        Ok(Self { singular_values, rotation })
-    }
-}
-
-/// The squares of the singular values, descending, and what rotates the vectors into singular vectors, one
-/// column for each: from the Gram matrix of the vectors and that of their images. There are fewer than
-/// vectors where these depend on each other.
-fn generalized_eigen(of_vectors: &[f64], of_images: &[f64], order: usize) -> Result<(Vec<f64>, Vec<f64>), FactorError> {
-    let inverse = cholesky(of_vectors, order)?.orthonormaliser();
-    let kept = inverse.len() / order.max(1);
-    let transposed: Vec<f64> = (0..kept).flat_map(|row| inverse.iter().skip(row).step_by(kept).copied()).collect();
-    let images = small_product(of_images, &inverse, order, order, kept);
-    let Eigen { values, vectors } = symmetric_eigen(&small_product(&transposed, &images, kept, order, kept), kept)?;
-    Ok((values, small_product(&inverse, &vectors, order, kept, kept)))
-}
-
-/// The triplets between two bases, with both residuals measured.
+/// The triplets between two bases.
 fn of_both_bases(
     session: &mut Session<'_>,
     prepared: &Prepared,
+    operator: &Operator,
     mut projection: Projection,
-) -> Result<Triplets, SvdError> {
-    let (options, operator) = (&prepared.options, prepared.operator());
+) -> Result<Approximation, SvdError> {
+    let options = &prepared.options;
     let positive = projection.singular_values.iter().take_while(|&&value| value > 0.0).count();
     if options.keep.is_by_energy() && projection.total.is_none() && positive > 0 {
         let right: Vec<&Shard> = projection.right.iter().collect();
-        let first = rotate(session, &right, &projection.right_rotation, 1)?;
-        let probe = NormProbe::new(session, &operator, &first, options.seed)?;
+        let first = combine(session, &right, projection.right_rotation.subcols(0, 1))?;
+        let probe = NormProbe::new(session, operator, &first, options.seed)?;
         let within: f64 = projection.singular_values.iter().map(|value| value * value).sum();
         projection.total = Some(within + probe.beyond(session, &projection.left)?);
-        projection.operator_columns += probe.columns();
     }
-    let found = &projection.singular_values[..options.rank.min(positive)];
-    let Kept { count, energy, .. } = options.keep.count(found, projection.total);
+    let mut singular_values = projection.singular_values;
+    singular_values.truncate(options.rank.min(positive));
+    let Kept { count, energy, .. } = options.keep.count(&singular_values, projection.total);
+    singular_values.truncate(count);
     // A basis is given back as soon as it was rotated: together they are most of the memory of a run.
-    let mut rotated = |basis: &mut Vec<Shard>, rotation: &[f64]| {
-        let basis = std::mem::take(basis);
-        rotate(session, &basis.iter().collect::<Vec<_>>(), rotation, count)
+    let mut rotated = |basis: Vec<Shard>, rotation: Mat<f64>| {
+        combine(session, &basis.iter().collect::<Vec<_>>(), rotation.subcols(0, count))
     };
-    let left = rotated(&mut projection.left, &projection.left_rotation)?;
-    let right = rotated(&mut projection.right, &projection.right_rotation)?;
-    let (left, right) = with_signs(session, left, right, prepared.is_transposed())?;
-    projection.singular_values.truncate(count);
-    let Projection { singular_values, iterations, mut operator_columns, history, completeness, .. } = projection;
-    let certificate = Certificate { history, completeness, ..Certificate::default() };
-    if count == 0 {
-        return Ok(Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy });
-    }
-    let images = operator.apply_wide(session, &right)?;
-    let mut squares = session.distance_squares(&images, &left, &singular_values)?;
-    let kept = count_significant(session, &images, &left, &squares, &singular_values)?;
-    drop(images);
-    let back = operator.adjoint_wide(session, &left)?;
-    let of_adjoint = session.distance_squares(&back, &right, &singular_values)?;
-    drop(back);
-    squares.iter_mut().zip(&of_adjoint).for_each(|(square, other)| *square = square.max(*other));
-    operator_columns += 2 * count;
-    let triplets = Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy };
-    triplets.certified(session, &squares, kept)
+    let left = rotated(projection.left, projection.left_rotation)?;
+    let right = rotated(projection.right, projection.right_rotation)?;
+    Ok(Approximation { left, singular_values, right, is_image: false, energy })
 }
 
-/// Fixes the signs by the left vectors of the matrix as the user stated it: the largest entry of each is
-/// positive.
-pub(super) fn with_signs(
+impl Approximation {
+    /// Measures residuals and the orthogonality loss, and drops triplets that are rounding.
+    ///
+    /// Where u is made of M·v, rounding v and u leaves ‖Mv − σu‖ ≤ cε·σ₁. It is measured, too, unless
+    /// that is far below the tolerance.
+    pub(super) fn measured(
+        self,
+        session: &mut Session<'_>,
+        prepared: &Prepared,
+        operator: &Operator,
+        iterations: usize,
+        certificate: Certificate,
+    ) -> Result<Triplets, SvdError> {
+        let Self { left, mut singular_values, right, is_image, energy } = self;
+        let is_transposed = prepared.is_transposed();
+        let (mut left, mut right) = with_signs(session, left, right, is_transposed)?;
+        let mut squares = Vec::new();
+        if let (Some(first), Some(last)) = (singular_values.first(), singular_values.last()) {
+            let allowed = UNMEASURED_RESIDUAL * prepared.trusted_residual();
+            let is_measured_on_both_sides = !is_image || PRODUCT_ROUNDING * first > allowed * last;
+            let back = operator.adjoint(session, &left)?;
+            squares = session.distance_squares(&back, &right, &singular_values)?;
+            let kept = count_significant(session, &back, &right, &squares, &singular_values)?;
+            drop(back);
+            if is_measured_on_both_sides {
+                let images = operator.apply(session, &right)?;
+                let of_images = session.distance_squares(&images, &left, &singular_values)?;
+                squares.iter_mut().zip(&of_images).for_each(|(square, other)| *square = square.max(*other));
+            }
+            if kept < singular_values.len() {
+                singular_values.truncate(kept);
+                squares.truncate(kept);
+                (left, right) = (session.columns(&left, 0..kept)?, session.columns(&right, 0..kept)?);
+            }
+        }
+        let kept = singular_values.len();
+        let mut orthogonality_loss = 0.0f64;
+        for panel in [&left, &right] {
+            let off = from_rows(&session.gram(panel)?, kept, kept) - Mat::<f64>::identity(kept, kept);
+            orthogonality_loss = orthogonality_loss.max(off.norm_max());
+        }
+        let Certificate { history, completeness, .. } = certificate;
+        let measured = Certificate::new(&squares, &singular_values);
+        let certificate = Certificate { orthogonality_loss, history, completeness, ..measured };
+        let operator_columns = operator.count().columns();
+        let (left, right) = if is_transposed { (right, left) } else { (left, right) };
+        Ok(Triplets { left, singular_values, right, certificate, iterations, operator_columns, energy })
+    }
+}
+
+/// Fixes the signs by the left vectors of the matrix as the user stated it: the largest entry of
+/// each is positive.
+fn with_signs(
     session: &mut Session<'_>,
     left: Shard,
     right: Shard,
     is_transposed: bool,
 ) -> Result<(Shard, Shard), SvdError> {
     let peaks = session.column_peaks(if is_transposed { &right } else { &left })?;
-    let signs: Vec<f32> = peaks.iter().map(|&peak| 1f32.copysign(peak as f32)).collect();
+    let signs: Vec<f64> = peaks.iter().map(|&peak| 1f64.copysign(peak)).collect();
     Ok((scaled(session, &left, &signs)?, scaled(session, &right, &signs)?))
+}
+
+/// A panel with every column multiplied by a number.
+pub(super) fn scaled(session: &mut Session<'_>, panel: &Shard, factors: &[f64]) -> Result<Shard, SvdError> {
+    Ok(session.map_tiles(&[panel], panel.cols(), |_, panels, mut out| {
+        let stride = out.stride();
+        out.data_mut().copy_from_slice(panels[0].data());
+        for row in out.data_mut().chunks_exact_mut(stride.max(1)) {
+            row.iter_mut().zip(factors).for_each(|(entry, factor)| *entry *= *factor as f32);
+        }
+    })?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Cluster, run};
     use crate::kernel::random::normal;
 
-    const ROWS: usize = 40;
-
-    /// The Gram matrix of a table of `order` columns.
-    fn gram(rows: &[f64], order: usize) -> Vec<f64> {
-        let entry = |e: usize| rows.chunks_exact(order).map(|row| row[e / order] * row[e % order]).sum();
-        (0..order * order).map(entry).collect()
+    /// Unit vectors and a little more.
+    fn vectors(order: usize) -> Mat<f64> {
+        Mat::from_fn(40, order, |row, column| {
+            f64::from(u8::from(row == column)) + 0.01 * f64::from(normal(1, 1, row as u64, column as u32))
+        })
     }
 
-    /// Unit vectors and a little more; and their images under a matrix that stretches each row.
-    fn vectors_and_images(order: usize) -> (Vec<f64>, Vec<f64>) {
-        let drawn = |place: usize| f64::from(normal(1, 1, (place / order) as u64, (place % order) as u32));
-        let vectors: Vec<f64> = (0..ROWS * order)
-            .map(|place| f64::from(u8::from(place / order == place % order)) + 0.01 * drawn(place))
-            .collect();
-        let images = vectors.iter().enumerate().map(|(place, x)| x * (1 + place / order) as f64).collect();
-        (vectors, images)
+    /// The values in the span of some vectors of a matrix that stretches each row by its number, and
+    /// the Gram matrices of the rotated vectors and of their images.
+    fn in_span_of(vectors: &Mat<f64>) -> (Vec<f64>, [Mat<f64>; 2]) {
+        let images =
+            Mat::from_fn(vectors.nrows(), vectors.ncols(), |row, column| (row + 1) as f64 * vectors[(row, column)]);
+        let gram = |panel: &Mat<f64>| panel.transpose() * panel;
+        let (values, rotation) = values_in_span(gram(vectors).as_ref(), gram(&images).as_ref()).unwrap();
+        (values, [gram(&(vectors * &rotation)), gram(&(images * &rotation))])
     }
 
-    /// Catches vectors that are taken for orthonormal, and values that are not those of the images.
+    /// Catches vectors that are taken for orthonormal, values that are not those of the images, and a
+    /// vector that depends on others and is taken for one more.
     #[test]
     fn vectors_that_are_nearly_orthonormal_become_so() {
-        let order = 6;
-        let (vectors, images) = vectors_and_images(order);
-        let (squares, rotation) = generalized_eigen(&gram(&vectors, order), &gram(&images, order), order).unwrap();
-        let [v, mv] =
-            [&vectors, &images].map(|panel| gram(&small_product(panel, &rotation, ROWS, order, order), order));
-        for place in 0..order * order {
-            let is_diagonal = f64::from(u8::from(place / order == place % order));
-            assert!((v[place] - is_diagonal).abs() < 1e-12);
-            assert!((mv[place] - is_diagonal * squares[place % order]).abs() < 1e-9);
-        }
-        assert!(squares.is_sorted_by(|x, y| x >= y));
-    }
-
-    /// Catches values and rotations that are read at wrong places where a vector depends on others.
-    #[test]
-    fn a_vector_that_depends_on_others_is_dropped() {
-        let (order, rank) = (4, 3);
-        let (vectors, images) = vectors_and_images(rank);
-        // The last vector is the first once more.
-        let with_copy = |rows: &[f64]| -> Vec<f64> {
-            rows.chunks_exact(rank).flat_map(|row| row.iter().chain(&row[..1])).copied().collect()
-        };
-        let (of_vectors, of_images) = (gram(&with_copy(&vectors), order), gram(&with_copy(&images), order));
-        let (squares, _) = generalized_eigen(&gram(&vectors, rank), &gram(&images, rank), rank).unwrap();
-        for workers in [1, 2, 3] {
-            let (of_vectors, of_images, squares) = (of_vectors.clone(), of_images.clone(), squares.clone());
-            let vectors = with_copy(&vectors);
-            let checked: Result<(), SvdError> = run(Cluster::threads(workers), Vec::new(), move |session| {
-                let RitzInSpan { singular_values, rotation } =
-                    RitzInSpan::new(session, &of_vectors, &of_images, order)?;
-                assert_eq!(singular_values.len(), rank);
-                assert!(
-                    singular_values.iter().zip(&squares).all(|(value, square)| (value * value - square).abs() < 1e-9)
-                );
-                let v = gram(&small_product(&vectors, &rotation, ROWS, order, rank), rank);
-                for (place, entry) in v.iter().enumerate() {
-                    assert!((entry - f64::from(u8::from(place % (rank + 1) == 0))).abs() < 1e-9);
-                }
-                Ok(())
-            });
-            checked.unwrap_or_else(|error| panic!("{error}"));
+        let independent = vectors(6);
+        let with_copy = Mat::from_fn(40, 7, |row, column| independent[(row, column % 6)]);
+        let expected = in_span_of(&independent).0;
+        for vectors in [independent, with_copy] {
+            let (values, [of_vectors, of_images]) = in_span_of(&vectors);
+            assert_eq!(values.len(), 6);
+            assert!(values.is_sorted_by(|x, y| x >= y));
+            assert!(values.iter().zip(&expected).all(|(value, expected)| (value - expected).abs() < 1e-9));
+            let squares = Mat::from_fn(6, 6, |row, column| if row == column { values[row].powi(2) } else { 0.0 });
+            assert!((of_vectors - Mat::<f64>::identity(6, 6)).norm_max() < 1e-9);
+            assert!((of_images - squares).norm_max() < 1e-7);
         }
     }
 }

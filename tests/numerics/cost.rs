@@ -10,7 +10,7 @@ use isvd_dist::model::embedding::{self, Normalize, Walks};
 use isvd_dist::plan::cost::{Machine, Picking, Rates};
 use isvd_dist::plan::forming::{self, Forming, Work, bytes_to_form};
 use isvd_dist::plan::{Effort, Program, Side};
-use isvd_dist::svd::{self, Prepared, SvdError, decompose};
+use isvd_dist::svd::{self, Completeness, Prepared, SvdError, decompose};
 use proptest::prelude::*;
 
 use crate::common::{CLUSTERS, Numbers, Table, expression, form as dense_of};
@@ -266,4 +266,18 @@ fn a_rank_that_does_not_fit_is_refused_with_one_that_fits() {
     assert!(Prepared::new(&matrix, &larger, within(needed / 2)).is_err());
     let hopeless = Prepared::new(&matrix, &options, within(1000)).err().unwrap();
     assert!(hopeless.to_string().contains("allow more memory"), "{hopeless}");
+}
+
+/// Catches an estimate of memory that leaves out the search for missing triplets: a small gap takes a large basis.
+#[test]
+fn the_memory_of_a_search_is_estimated() {
+    let matrix = embedding_of(&ring(5000, false), Normalize::Row, false, false, 3);
+    for tolerance in [1e-2, 1e-5] {
+        let needed = |completeness| {
+            let options = svd::Options { tolerance: Some(tolerance), completeness, ..svd::Options::of_rank(16) };
+            Prepared::new(&matrix, &options, Cluster::threads(1)).unwrap().memory(&Machine::REFERENCE).total()
+        };
+        let [off, usual, fine] = [Completeness::Off, Completeness::default(), Completeness::Gap(1e-5)].map(needed);
+        assert!(off <= usual && 2 * usual < fine, "{tolerance}: {off}, {usual}, {fine}");
+    }
 }

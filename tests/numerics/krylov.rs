@@ -1,11 +1,13 @@
 //! The block Krylov method, compared with a dense SVD, its certificate, and subspace iteration.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use isvd_dist::engine::Cluster;
+use isvd_dist::engine::checkpoint::{CheckpointPolicy, CheckpointWriter, Every, Identity, Interrupt};
 use isvd_dist::graph::Sparse;
 use isvd_dist::matrix::{Dense, Matrix};
-use isvd_dist::svd::{Completeness, Method, Options, Svd, SvdError, decompose};
+use isvd_dist::svd::{Completeness, Method, Options, Svd, SvdError, decompose, decompose_with};
 
 use crate::common::{
     CLUSTERS, Numbers, Table, assert_shards_of, decomposed, dense, dense_svd, form, residuals, sparse, with_spectrum,
@@ -634,4 +636,44 @@ fn all_values_are_found_at_full_rank_without_a_tolerance() {
             }
         }
     }
+}
+
+/// Catches ‖Mv − σu‖ that is taken for zero where u is made of M·v: rounding leaves ε·σ₁, which is a good part of σ here.
+#[test]
+fn both_residuals_are_measured_beside_a_dominant_value() {
+    let nodes = 400;
+    for factor in [100.0, 3000.0] {
+        let matrix = random_graph(nodes, 10, 7) + Matrix::ones(nodes, nodes) * factor;
+        let options = Options { tolerance: Some(0.1), iterations: 40, ..options(6) };
+        let svd = decompose(&matrix, &options, Cluster::threads(2)).unwrap();
+        for (measured, claimed) in
+            residuals(&form(&matrix, false), &svd).iter().zip(&svd.certificate.relative_residuals)
+        {
+            assert!((measured - claimed).abs() <= 0.1 * measured + 0.01, "{factor}: {measured}, not {claimed}");
+        }
+    }
+}
+
+/// Catches a checkpoint of another matrix of the same name that a run goes on from.
+#[test]
+fn a_checkpoint_is_of_a_matrix_and_not_of_its_name() {
+    type Told = dyn Fn(usize, usize, Option<f64>) + Send + Sync;
+    let folder = tempfile::tempdir().unwrap();
+    let matrices = [1, 2].map(|seed| of_spectrum(300, 260, &geometric(0.97, 260), seed));
+    let options = exact(12);
+    let writer = |resume, interrupt: &Interrupt| {
+        let policy = CheckpointPolicy { every: Some(Every::Time(Duration::ZERO)), resume };
+        CheckpointWriter::new(Some(folder.path()), Identity::new(), policy, interrupt.clone(), |_| ()).unwrap()
+    };
+    let interrupt = Interrupt::default();
+    let asking = interrupt.clone();
+    let ask: Arc<Told> = Arc::new(move |_, _, _| {
+        asking.ask();
+    });
+    let first = writer(false, &interrupt).watch(ask);
+    decompose_with(&matrices[0], None, &options, CLUSTERS[1], first).unwrap_err();
+    let silent: Arc<Told> = Arc::new(|_, _, _| ());
+    let second = writer(true, &Interrupt::default()).watch(silent);
+    let resumed = decompose_with(&matrices[1], None, &options, CLUSTERS[1], second).unwrap();
+    assert!(resumed == decompose(&matrices[1], &options, CLUSTERS[1]).unwrap());
 }

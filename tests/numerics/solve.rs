@@ -271,3 +271,25 @@ fn a_system_of_zeros_has_weights_of_zero() {
         }
     }
 }
+
+/// Catches estimates for the Gram matrix that leave out the errors of forming M in 32 bits: those of a small singular
+/// value are ε·σ₁, and the sums of products alone would leave 1e-16·σ₁²/σ.
+#[test]
+fn estimates_include_the_errors_of_a_formed_matrix() {
+    let values: Vec<f64> = (0..12).map(|place| 0.45f64.powi(place)).collect();
+    let left = Matrix::dense("L", with_spectrum(300, 12, &values, &mut Numbers(31))).unwrap();
+    let right = Matrix::dense("R", with_spectrum(12, 12, &[1.0; 12], &mut Numbers(32))).unwrap();
+    let matrix = &left * &right;
+    let exact = dense_svd(&form(&matrix, false)).values;
+    let solved = solve(&matrix, &random_targets(300, 33), &by(Method::Gram, 12), 0.0);
+    for ((found, exact), claimed) in solved.singular_values.iter().zip(&exact).zip(&solved.relative_residuals) {
+        assert!((found - exact).abs() <= claimed * exact, "{found} for {exact}, to {claimed}");
+    }
+}
+
+/// Catches a wide matrix whose columns are scaled, which is formed without the scales for its Gram matrix.
+#[test]
+fn a_wide_matrix_with_scaled_rows() {
+    let scales = Matrix::diagonal("d", (0..20).map(|row| 1.0 + row as f32).collect()).unwrap();
+    check(&(&scales * random(20, 150, 34)), 20, 0.0);
+}

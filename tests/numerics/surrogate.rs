@@ -8,7 +8,7 @@ use isvd_dist::graph::{Duplicates, Graph, Import};
 use isvd_dist::matrix::{Dense, Matrix};
 use isvd_dist::model::embedding::{self, Normalize, Walks};
 use isvd_dist::plan::Side;
-use isvd_dist::svd::{self, Keep, Method, Prepared, Surrogate, Svd};
+use isvd_dist::svd::{self, Completeness, Keep, Method, Prepared, Surrogate, Svd};
 
 use crate::common::{CLUSTERS, within_a_minute};
 
@@ -186,4 +186,19 @@ fn a_surrogate_that_does_not_help_is_not_used() {
     assert!(!grown(|options| options.tolerance = Some(1e-3)), "the error exceeds the tolerance");
     assert!(!grown(|options| options.method = Method::Subspace));
     assert!(!grown(|options| options.keep = Keep::Energy(0.5)));
+}
+
+/// Catches a fallback with a work limit of its own, and one whose answer replaces a better one.
+#[test]
+fn a_fallback_shares_the_work_limit() {
+    let (graph, options) = (graph(), options(10, Some(TOLERANCE)));
+    let matrix = embedding::matrix(&graph, &options).unwrap();
+    let other = embedding::matrix(&graph, &embedding::Options { walks: Walks::Window(2), ..options.clone() }).unwrap();
+    let iterations = 4;
+    let svd = svd::Options { iterations, completeness: Completeness::Off, ..options.svd };
+    let misled = found(&matrix, Some(&Surrogate { matrix: other, error: 1e-3 }), &svd);
+    let (rank, block) = (16, 32);
+    // The limit, one step beyond it, and two certificates of three products each.
+    let most = 2 * block * (iterations + 1) + 2 * 16 + 2 * 3 * rank;
+    assert!(misled.operator_columns <= most, "{} of {most}", misled.operator_columns);
 }

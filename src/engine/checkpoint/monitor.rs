@@ -67,6 +67,11 @@ impl<P: ?Sized> Monitor<P> {
         Self { progress, work: Some(work) }
     }
 
+    /// Whether the stage keeps checkpoints.
+    pub fn keeps_checkpoints(&self) -> bool {
+        self.work.is_some()
+    }
+
     /// The receiver of progress.
     pub fn progress(&self) -> &P {
         &self.progress
