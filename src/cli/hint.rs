@@ -49,7 +49,11 @@ pub(super) fn worded(error: &Cause) -> String {
 
 /// A notice of a checkpoint.
 pub(super) fn worded_notice(notice: &Notice) -> String {
-    let option = matches!(notice, Notice::NotResumed { .. }).then_some("--resume");
+    let option = match notice {
+        Notice::NotResumed { .. } => Some("--resume"),
+        Notice::NotKept { .. } => Some("--out, --checkpoint off"),
+        _ => None,
+    };
     with_option(notice.to_string(), option)
 }
 

@@ -44,7 +44,7 @@ pub(super) fn notify_at_exit(mesh: &'static Mesh) {
 
 /// Whether an error of this process is the effect of a signal to another one.
 pub(super) fn is_cause_of(error: &MeshError) -> bool {
-    matches!(error, MeshError::Blamed { reason, .. } if reason == REASON)
+    matches!(error, MeshError::Failed { reason, .. } if reason == REASON)
 }
 
 /// Ends a command that keeps nothing at the first signal, after `clean_up`.

@@ -1,13 +1,12 @@
 //! Starts every worker on a core of its own.
 
 /// Moves the calling thread to a core that no other worker of the process was moved to. The system
-/// may move it again at any time. `worker` is its number among all workers, `workers` how many this
-/// process has.
+/// may move it again at any time. `worker` is its number among all workers, `workers` the number of
+/// workers of the process.
 ///
-/// Two threads that start one after the other may share a core, and neither sleeps long enough to
-/// be moved: on two cores that was so for the first 36 ms, longer than a small graph takes. With
-/// fewer workers than cores nothing is done, since the system knows better which cores share
-/// caches.
+/// Two threads that start in sequence may share a core, and neither sleeps long enough to be moved:
+/// on two cores they did for the first 36 ms, longer than a small graph takes. With fewer workers
+/// than cores nothing is done, since the system knows which cores share caches.
 pub(super) fn begin_on_own_core(worker: usize, workers: usize) {
     #[cfg(target_os = "linux")]
     {

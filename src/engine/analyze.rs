@@ -1,18 +1,20 @@
-//! Measures the steps of programs.
+//! Measures the seconds of each step of programs.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
 
 use super::{Cluster, EngineError, run};
 use crate::kernel::random::stream;
 use crate::plan::Program;
 
-/// How long a product took.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// The time of a product.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// Seconds of every step, on the worker that took longest.
     pub steps: Vec<f64>,
-    /// Seconds from the input to the answer.
+    /// Seconds from the input to the output.
     pub total: f64,
 }
 
@@ -25,40 +27,38 @@ pub fn analyze(
     rounds: usize,
     cluster: Cluster,
 ) -> Result<Vec<Measured>, EngineError> {
-    let slowest = programs.iter().map(|program| vec![vec![0f64; program.steps().len()]; rounds]).collect();
-    let slowest: Arc<Mutex<Vec<Vec<Vec<f64>>>>> = Arc::new(Mutex::new(slowest));
-    let (shared, numbered) = (slowest.clone(), programs.to_vec());
-    let totals: Vec<Vec<f64>> = run(cluster, programs.to_vec(), move |session| {
-        let mut totals = Vec::new();
+    let numbered = programs.to_vec();
+    let all = run(cluster, programs.to_vec(), move |session| {
+        let mut measured = Vec::new();
         for (number, program) in numbered.iter().enumerate() {
             let panel = session.random_normal(program.input_rows(), columns, 1, stream::START_BLOCK)?;
             session.multiply_by_rows(number, panel.clone())?;
-            let mut seconds = Vec::new();
-            for round in 0..rounds {
+            for _ in 0..rounds {
                 let start = Instant::now();
-                let answer = session.multiply_by_rows(number, panel.clone())?;
-                drop(answer);
-                seconds.push(start.elapsed().as_secs_f64());
-                let steps = session.step_seconds(number);
-                let mut slowest = shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                let slowest = &mut slowest[number][round];
-                slowest.iter_mut().zip(steps).for_each(|(slowest, own)| *slowest = slowest.max(own));
+                drop(session.multiply_by_rows(number, panel.clone())?);
+                measured.push(Measured { total: start.elapsed().as_secs_f64(), steps: session.step_seconds(number) });
             }
-            totals.push(seconds);
         }
-        // A barrier: all workers have noted their times before the first returns.
-        session.sum_over(1, 1, |_, _| ())?;
-        Ok::<_, EngineError>(totals)
+        session.gather_values(&measured)
     })?;
-    let slowest = std::mem::take(&mut *slowest.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-    let measured = slowest.into_iter().zip(totals).map(|(rounds, totals)| {
-        let steps = rounds.first().map_or(0, Vec::len);
-        let of_step = |step: usize| least(rounds.iter().map(|seconds| seconds[step]));
-        Measured { steps: (0..steps).map(of_step).collect(), total: least(totals.into_iter()) }
-    });
-    Ok(measured.collect())
+    let fastest = |number: usize| {
+        let mut fastest: Option<Measured> = None;
+        for round in number * rounds..(number + 1) * rounds {
+            let mut slowest = all[0][round].clone();
+            all.iter().for_each(|own| merge(&mut slowest.steps, &own[round].steps, f64::max));
+            fastest = Some(match fastest {
+                None => slowest,
+                Some(mut fastest) => {
+                    merge(&mut fastest.steps, &slowest.steps, f64::min);
+                    Measured { total: fastest.total.min(slowest.total), ..fastest }
+                }
+            });
+        }
+        fastest.unwrap_or_default()
+    };
+    Ok((0..programs.len()).map(fastest).collect())
 }
 
-fn least(seconds: impl Iterator<Item = f64>) -> f64 {
-    seconds.reduce(f64::min).unwrap_or(0.0)
+fn merge(seconds: &mut [f64], others: &[f64], choose: fn(f64, f64) -> f64) {
+    seconds.iter_mut().zip(others).for_each(|(one, &other)| *one = choose(*one, other));
 }

@@ -1,4 +1,4 @@
-//! Panels stored as blocks of columns, as if [Y₁ Y₂ …] were one panel.
+//! Products with a panel stored as blocks of columns, [Y₁ Y₂ …].
 
 use std::ops::Range;
 
@@ -30,8 +30,8 @@ impl Session<'_> {
         self.reduce(partial, "a product of panels")
     }
 
-    /// `[Y…]·small`, where `small` has `cols` columns and a row for each column of the blocks.
-    /// Every worker does its own rows.
+    /// `[Y…]·small`, where `small` has `cols` columns and a row for each column of the blocks, without
+    /// communication.
     ///
     /// # Panics
     /// If there is no block, they differ in their total rows, or `small` has another size.
@@ -44,8 +44,8 @@ impl Session<'_> {
         })
     }
 
-    /// `[Y…]·small` as by [`Session::blocks_times_small`], written into the memory of the blocks.
-    /// Unless somebody else holds them, this takes the scratch memory of one tile.
+    /// [`Session::blocks_times_small`], written into the memory of the blocks. Unless a block is shared,
+    /// this takes the scratch memory of one tile.
     ///
     /// # Panics
     /// As [`Session::blocks_times_small`], or if `small` has more columns than the blocks together.
@@ -57,31 +57,31 @@ impl Session<'_> {
         let context = self.context();
         let layout = context.layouts.get(total_rows);
         let own = layout.rows(self.worker()).clone();
-        // The others are read only, whoever holds them.
+        // The first blocks are overwritten, the others are only read.
         let mut blocks = blocks.into_iter();
-        let written = blocks.by_ref().take(places(&widths, cols).count());
+        let written = blocks.by_ref().take(columns_of_blocks(&widths, cols).count());
         let mut written: Vec<Buffer> =
             written.map(|block| context.pool.borrow_mut().reclaim(block.into_buffer())).collect();
         let others: Vec<Shard> = blocks.collect();
-        // A plain vector, since buffers of this size come from huge pages.
-        let mut made: Vec<f32> = Vec::new();
+        // A `Vec`, since a `Buffer` of this size would use huge pages.
+        let mut product: Vec<f32> = Vec::new();
         for tile in layout.tiles(self.worker()).iter() {
             let rows = layout.tiling().range(tile);
             let count = rows.len();
             let place = own.place(&rows);
             let local = |width: usize| place.start * stride(width)..place.end * stride(width);
-            made.resize(count * stride(cols), 0.0);
-            let mut made = PanelMut::new(count, cols, &mut made);
+            product.resize(count * stride(cols), 0.0);
+            let mut product = PanelMut::new(count, cols, &mut product);
             let parts = written.iter().zip(&widths).map(|(of, &width)| Panel::new(count, width, &of[local(width)]));
             let parts = parts.chain(others.iter().map(|block| block.panel_of(rows.clone())));
-            multiply(parts, &factors, made.reborrow());
-            // Rows that get fewer columns end before the next row to be read.
-            for (columns, buffer) in places(&widths, cols).zip(&mut written) {
+            multiply(parts, &factors, product.reborrow());
+            // A row that becomes narrower ends before the next row to be read.
+            for (columns, buffer) in columns_of_blocks(&widths, cols).zip(&mut written) {
                 let out = &mut buffer[local(columns.len())];
-                PanelMut::new(count, columns.len(), out).copy_columns(made.as_ref(), columns);
+                PanelMut::new(count, columns.len(), out).copy_columns(product.as_ref(), columns);
             }
         }
-        let kept = places(&widths, cols).zip(written).map(|(columns, mut buffer)| {
+        let kept = columns_of_blocks(&widths, cols).zip(written).map(|(columns, mut buffer)| {
             buffer.resize(own.len() * stride(columns.len()));
             Shard::new(total_rows, own.clone(), columns.len(), context.pool.borrow_mut().lend(buffer))
         });
@@ -108,7 +108,7 @@ fn factors(widths: impl Iterator<Item = usize>, small: &[f32], cols: usize) -> V
     factors
 }
 
-/// Some rows of all blocks, side by side, times the small matrix.
+/// Some rows of [Y…], given by their blocks, times the small matrix, given by its factors.
 fn multiply<'a>(parts: impl Iterator<Item = Panel<'a>>, factors: &[gemm::Small], mut out: PanelMut<'_>) {
     let mut onto = gemm::Onto::Nothing;
     for (part, factor) in parts.zip(factors) {
@@ -117,8 +117,8 @@ fn multiply<'a>(parts: impl Iterator<Item = Panel<'a>>, factors: &[gemm::Small],
     }
 }
 
-/// The columns of each block, out of `cols`.
-fn places(widths: &[usize], cols: usize) -> impl Iterator<Item = Range<usize>> {
+/// The columns of the product that each block stores.
+fn columns_of_blocks(widths: &[usize], cols: usize) -> impl Iterator<Item = Range<usize>> {
     let mut first = 0;
     widths.iter().map_while(move |&width| {
         let columns = first..cols.min(first + width);
@@ -133,8 +133,7 @@ mod tests {
     use crate::engine::{Cluster, run};
     use crate::kernel::random::stream;
 
-    /// Catches rows that are overwritten before they are read, and blocks that change while
-    /// somebody else holds them.
+    /// Catches rows that are overwritten before they are read, and changes of a shared block.
     #[test]
     fn blocks_rotated_in_their_own_memory_are_the_same() {
         for workers in [1, 2, 3] {
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_what_they_are_side_by_side() {
+    fn products_with_blocks_are_products_with_the_stacked_panel() {
         for workers in [1, 2, 3] {
             let checked = run(Cluster::threads(workers), Vec::new(), |session| {
                 let blocks = [(1, 5), (2, 0), (3, 9)]

@@ -1,4 +1,4 @@
-//! Timely channels: every message to all workers, or to the one that it names.
+//! Timely channels: to all workers, or to the receiver of a message.
 
 use std::rc::Rc;
 
@@ -13,10 +13,11 @@ use super::message::Message;
 type Pushed = TimelyMessage<u64, Message>;
 type Puller = LogPuller<Box<dyn Pull<Pushed>>>;
 
-/// One copy to each worker of this process, and one to each other process.
+/// Sends a message to all workers: one copy to each worker of this process, and one to each other
+/// process.
 pub(super) struct Broadcast;
 
-/// To the worker that the message names.
+/// Sends a message to its receiver, [`Message::to`].
 pub(super) struct Directed;
 
 impl ParallelizationContract<u64, Message> for Broadcast {
@@ -51,8 +52,8 @@ impl ParallelizationContract<u64, Message> for Directed {
     }
 }
 
-/// Sets the weight of a message to one: progress tracking counted it once for every worker when it
-/// was sent, and each worker counts the copy that it receives.
+/// Sets the weight of a message to one. Progress tracking counted it once for each worker when it was
+/// sent, and each worker counts the copy that it receives.
 pub(super) struct BroadcastPusher(Box<dyn Push<Pushed>>);
 
 impl Push<Pushed> for BroadcastPusher {

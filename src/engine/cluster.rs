@@ -20,20 +20,20 @@ use super::trace;
 use crate::kernel;
 use crate::plan::{Layouts, Program};
 
-/// The workers of a run, and how blocks travel between them.
+/// The workers of a run, and the transport of blocks between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cluster {
-    /// How many workers each process has.
+    /// The number of workers of each process.
     pub workers: usize,
-    /// How blocks travel inside a process.
+    /// The transport between workers of a process.
     pub transport: Transport,
     /// Memory limit of this process in bytes, if there is one.
     pub memory: Option<u64>,
-    /// The other processes, if there are any.
+    /// The connections to other processes, if there are any.
     pub mesh: Option<&'static Mesh>,
 }
 
-/// Matrices are formed without being asked for up to this many bytes, where memory has no limit.
+/// Limit for parts of matrices that the planner forms, if memory is not limited.
 const MOST_FORMED_BYTES: u64 = 2 << 30;
 
 impl Cluster {
@@ -42,12 +42,12 @@ impl Cluster {
         Self { workers, transport: Transport::Pointers, memory: None, mesh: None }
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn processes(&self) -> usize {
         self.mesh.map_or(1, Mesh::processes)
     }
 
-    /// How many workers all processes have together.
+    /// The number of workers of all processes.
     pub fn all_workers(&self) -> usize {
         self.workers * self.processes()
     }
@@ -66,37 +66,37 @@ impl Cluster {
         Transfer { in_chunks: !by_pointer || self.processes() > 1, by_pointer, workers: self.workers }
     }
 
-    /// The workers of this process, by their numbers among all.
+    /// The numbers of the workers of this process.
     pub(super) fn own_workers(&self) -> Range<usize> {
         let first = self.process() * self.workers;
         first..first + self.workers
     }
 
-    /// Bytes up to which matrices are formed without being asked for: half of the memory limit.
+    /// Limit in bytes for parts of matrices that the planner forms: half of the memory limit.
     pub fn forming_limit(&self) -> u64 {
         self.memory.map_or(MOST_FORMED_BYTES, |memory| memory / 2)
     }
 }
 
-/// How blocks travel between the workers of a process.
+/// The transport of blocks between the workers of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Transport {
-    /// As shared pointers: nothing is copied.
+    /// As shared pointers, without a copy.
     #[default]
     Pointers,
-    /// As raw bytes, the way they travel between processes.
+    /// As bytes, as between processes.
     Bytes,
 }
 
-/// How blocks are sent to all workers.
+/// The transport of blocks to all workers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transfer {
-    /// Blocks are cut into chunks, since bytes are sent.
+    /// Blocks are divided into chunks, since they are sent as bytes.
     pub(super) in_chunks: bool,
     /// Workers of one process share blocks by pointer.
     pub(super) by_pointer: bool,
-    /// How many workers each process has.
+    /// The number of workers of each process.
     pub(super) workers: usize,
 }
 
@@ -113,23 +113,23 @@ impl Transfer {
     }
 }
 
-/// Time limit for joining the threads of a failed run. Where all processes failed alike they end
-/// together; otherwise some of them still wait for blocks.
+/// Time limit for joining the threads of a failed run. If all processes fail, their threads end at
+/// once; otherwise some still wait for blocks.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a worker ended.
+/// The end of a worker.
 struct Ending<T, E> {
     result: Result<T, E>,
-    /// Its error is a consequence of another worker's.
+    /// Whether its error is a consequence of another worker's.
     is_consequence: bool,
 }
 
 /// Runs `job` on every worker, and returns the result of the first worker of this process.
 ///
-/// All workers call the same methods of their [`Session`] in the same order. `programs` are those
-/// that [`Session::multiply`] can run, by position. If one worker fails or panics, all end. With
-/// several processes, all of them call this with the same arguments; after an error this process
-/// can only end.
+/// All workers must call the same methods of their [`Session`] in the same order.
+/// [`Session::multiply`] refers to `programs` by number. If a worker fails or panics, all end. With
+/// several processes, all must call this with the same arguments; after an error this process can
+/// only end.
 pub fn run<T, E, F>(cluster: Cluster, programs: Vec<Arc<Program>>, job: F) -> Result<T, E>
 where
     T: Send + 'static,
@@ -192,7 +192,7 @@ where
         timely::execute::execute_from(builders, others, WorkerConfig::default(), work).map_err(cannot_start)?;
     let mut endings: Vec<(usize, Ending<T, E>)> = endings.iter().take(cluster.workers).collect();
     endings.sort_by_key(|(place, _)| *place);
-    // Report the cause, not its consequences on other workers.
+    // The cause is reported, not its consequences on other workers.
     let cause = endings.iter().position(|(_, ending)| ending.result.is_err() && !ending.is_consequence);
     join_threads(guards, cluster.mesh.is_some() && endings.iter().any(|(_, ending)| ending.result.is_err()));
     if endings.len() < cluster.workers {
@@ -202,8 +202,8 @@ where
     endings.swap_remove(cause.unwrap_or(0)).1.result
 }
 
-/// Joins the threads of a run, with a time limit where they may wait for processes that do not know
-/// of the error yet.
+/// Joins the threads of a run, with a time limit if they may wait for processes that have not failed
+/// yet.
 fn join_threads(guards: WorkerGuards<()>, others_may_wait: bool) {
     if !others_may_wait {
         guards.join();

@@ -1,9 +1,9 @@
-//! Collective operators: all-gather, all-reduce, broadcast, agreement.
+//! Collective operators: all-gather, all-reduce, gather of values, agreement.
 //!
-//! Each is two operators. `share` cuts a payload into messages and sends each to every worker;
-//! `collect` makes one payload of those that arrive. Blocks stay whole where only pointers travel,
-//! and are cut into chunks where bytes do: timely's buffers double with the largest message and
-//! never shrink. Chunks are joined on arrival.
+//! Each consists of two operators. `share` divides a payload into messages and sends each to every
+//! worker; `collect` combines the messages that arrive into one payload. Blocks that are sent as
+//! bytes are divided into chunks, which are joined on arrival: the buffers of timely grow to twice
+//! the largest message and never shrink.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use super::trace;
 use super::tree::Tree;
 use crate::kernel::panel::{copy_row, stride};
 
-/// Bytes of a chunk, approximately.
+/// The approximate size of a chunk in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Brings all the rows of a panel to every worker.
@@ -42,7 +42,7 @@ pub(super) fn all_gather<'scope>(
             if transfer.is_shared() {
                 lender.borrow_mut().read_elsewhere(shard.buffer());
             }
-            cut(&shard, transfer.in_chunks).into_iter().map(Payload::Block).collect()
+            blocks_of_shard(&shard, transfer.in_chunks).into_iter().map(Payload::Block).collect()
         }
         other => vec![other],
     });
@@ -88,15 +88,15 @@ pub(super) fn exchange_columns<'scope>(
     })
 }
 
-/// A panel with all rows, from the blocks that arrived.
+/// The gathered panel of the blocks that arrived.
 pub(super) fn gathered_panel(
     payloads: &[Payload],
     worker: usize,
     step: &str,
     pool: &mut Pool,
 ) -> Result<Payload, EngineError> {
-    let whole = assemble(blocks_of(payloads), worker, step)?;
-    Ok(Payload::Gathered(Arc::new(joined(whole, pool))))
+    let panel = assemble(blocks_of(payloads), worker, step)?;
+    Ok(Payload::Gathered(Arc::new(joined(panel, pool))))
 }
 
 /// The blocks among the payloads.
@@ -108,7 +108,7 @@ pub(super) fn blocks_of(payloads: &[Payload]) -> Vec<Block> {
     payloads.iter().filter_map(block).collect()
 }
 
-/// Combines the workers' parts of a tile tree: every worker gets the root.
+/// Reduces the partial sums of all workers to the root of their tile tree, on every worker.
 pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials: &Link<'scope>) -> Link<'scope> {
     let name = format!("all-reduce {name}");
     let shared = share(scope, &name, partials, |payload| vec![payload]);
@@ -116,7 +116,7 @@ pub(super) fn all_reduce<'scope>(scope: Scope<'scope, u64>, name: &str, partials
     collect(scope, &name, &shared, move |payloads| root_of(payloads, worker, &step))
 }
 
-/// The root of a tile tree, from the workers' parts, which must belong to the same tree.
+/// The root of a tile tree, from the partial sums of all workers, which must be of the same tree.
 pub(super) fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result<Payload, EngineError> {
     let parts = payloads.iter().filter_map(|payload| match payload {
         Payload::Partial(partial) => Some(partial),
@@ -129,7 +129,7 @@ pub(super) fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result
     let first = parts.clone().next().ok_or_else(|| missing(0))?;
     let mut tree = Tree::new(first.tiles, first.combine);
     for partial in parts {
-        if !partial.is_of_the_tree_of(first) {
+        if !partial.has_same_tree(first) {
             let (one, other) = (first.tree(), partial.tree());
             return Err(EngineError::PartsDiffer { step: step.into(), worker, one, other });
         }
@@ -142,18 +142,30 @@ pub(super) fn root_of(payloads: &[Payload], worker: usize, step: &str) -> Result
     Ok(Payload::Reduced(Arc::new(Reduced { cols: first.cols, values })))
 }
 
-/// Brings the bytes of the one worker that has some to every worker.
-pub(super) fn broadcast<'scope>(scope: Scope<'scope, u64>, bytes: &Link<'scope>) -> Link<'scope> {
-    let shared = share(scope, "broadcast", bytes, |payload| vec![payload]);
-    let worker = scope.index();
-    collect(scope, "broadcast", &shared, move |payloads| {
-        let bytes = payloads.iter().find(|payload| matches!(payload, Payload::Bytes(_)));
-        let missing = || EngineError::BlocksMissing { step: "broadcast".into(), worker, received: 0, expected: 1 };
-        bytes.cloned().ok_or_else(missing)
+/// Brings the bytes of every worker to every worker.
+pub(super) fn gather_bytes<'scope>(scope: Scope<'scope, u64>, bytes: &Link<'scope>) -> Link<'scope> {
+    let shared = share(scope, "values", bytes, |payload| match payload {
+        Payload::Bytes(worker, bytes) if bytes.len() > CHUNK_BYTES => {
+            bytes.chunks(CHUNK_BYTES).map(|chunk| Payload::Bytes(worker, chunk.into())).collect()
+        }
+        other => vec![other],
+    });
+    let workers = scope.peers();
+    collect(scope, "values", &shared, move |payloads| {
+        let mut values = vec![Vec::new(); workers];
+        for payload in payloads {
+            // The chunks of a worker arrive in the order in which they were sent.
+            if let Payload::Bytes(worker, bytes) = payload
+                && let Some(value) = values.get_mut(*worker)
+            {
+                value.extend_from_slice(bytes);
+            }
+        }
+        Ok(Payload::Values(Arc::new(values)))
     })
 }
 
-/// Tells every worker whether all of them have their result, or else an error.
+/// Sends every worker the first error of any worker, if there is one.
 pub(super) fn agree<'scope>(scope: Scope<'scope, u64>, results: &Link<'scope>) -> Link<'scope> {
     let shared = share(scope, "agree", results, |payload| match payload {
         Payload::Failure(error) => vec![Payload::Failure(error)],
@@ -162,23 +174,23 @@ pub(super) fn agree<'scope>(scope: Scope<'scope, u64>, results: &Link<'scope>) -
     collect(scope, "agree", &shared, |_| Ok(Payload::Nothing))
 }
 
-/// Sends what `cut` makes of each payload to every worker.
+/// Sends each payload to every worker, in the messages into which `divide` divides it.
 fn share<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     input: &Link<'scope>,
-    cut: impl Fn(Payload) -> Vec<Payload> + 'static,
+    divide: impl Fn(Payload) -> Vec<Payload> + 'static,
 ) -> Link<'scope> {
     let (sender, workers, name) = (scope.index(), scope.peers(), name.to_owned());
     send(scope, "share", [input], move |_, payload, give| {
-        let payloads = cut(payload);
+        let payloads = divide(payload);
         trace::sending_to_all(&name, payloads.iter().map(Payload::bytes).sum());
         let of = payloads.len();
         payloads.into_iter().for_each(|payload| give(Message { weight: workers as i64, to: 0, sender, of, payload }));
     })
 }
 
-/// Makes one payload of the messages of all workers.
+/// Combines the messages of all workers into one payload.
 fn collect<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -189,25 +201,25 @@ fn collect<'scope>(
 }
 
 /// Rows of a chunk of a panel with `cols` columns.
-pub(super) fn rows_at_once(cols: usize) -> usize {
+pub(super) fn chunk_rows(cols: usize) -> usize {
     (CHUNK_BYTES / (stride(cols).max(1) * size_of::<f32>())).max(1)
 }
 
-/// Cuts a shard into blocks; an empty one is still one block.
-pub(super) fn cut(shard: &Shard, in_chunks: bool) -> Vec<Block> {
+/// Divides a shard into blocks. An empty shard is one block.
+pub(super) fn blocks_of_shard(shard: &Shard, in_chunks: bool) -> Vec<Block> {
     let ranges = shard.rows().ranges();
     if ranges.is_empty() {
         return vec![Block::of_shard(shard, 0..0)];
     }
-    let rows_at_once = if in_chunks { rows_at_once(shard.cols()) } else { shard.rows().len() };
+    let chunk = if in_chunks { chunk_rows(shard.cols()) } else { shard.rows().len() };
     let chunks = |rows: &Range<usize>| {
         let end = rows.end;
-        rows.clone().step_by(rows_at_once).map(move |start| start..(start + rows_at_once).min(end))
+        rows.clone().step_by(chunk).map(move |start| start..(start + chunk).min(end))
     };
     ranges.iter().flat_map(chunks).map(|rows| Block::of_shard(shard, rows)).collect()
 }
 
-/// Puts blocks in order, and checks that they are all the rows of one panel.
+/// Sorts blocks by rows, and checks that they are all rows of one panel.
 fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<GatheredPanel, EngineError> {
     blocks.sort_by_key(|block| (block.first_row, block.rows));
     let (total_rows, cols) = blocks.first().map_or((0, 0), |block| (block.total_rows, block.cols));
@@ -225,10 +237,10 @@ fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<Gathere
     Ok(GatheredPanel { total_rows, cols, blocks })
 }
 
-/// Joins chunks, since kernels want long blocks. Chunks of one buffer need no copy; neighbours that
-/// came as bytes are copied.
-fn joined(whole: GatheredPanel, pool: &mut Pool) -> GatheredPanel {
-    let runs = whole.blocks.chunk_by(|one, next| match (&one.data, &next.data) {
+/// Joins chunks into long blocks for the kernels. Chunks of one buffer are not copied; adjacent chunks
+/// that came as bytes are.
+fn joined(panel: GatheredPanel, pool: &mut Pool) -> GatheredPanel {
+    let runs = panel.blocks.chunk_by(|one, next| match (&one.data, &next.data) {
         (BlockData::Shared(buffer, _), BlockData::Shared(next, _)) => Arc::ptr_eq(buffer, next),
         (BlockData::Received(..), BlockData::Received(..)) => true,
         _ => false,
@@ -243,7 +255,7 @@ fn joined(whole: GatheredPanel, pool: &mut Pool) -> GatheredPanel {
         };
         Block { rows: last.first_row + last.rows - first.first_row, data, ..first.clone() }
     });
-    GatheredPanel { blocks: blocks.collect(), ..whole }
+    GatheredPanel { blocks: blocks.collect(), ..panel }
 }
 
 /// The numbers of several blocks, one after the other.
@@ -273,10 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn chunks_of_a_panel_come_together_again() {
+    fn chunks_of_a_panel_are_joined() {
         for in_chunks in [false, true] {
             let shards = [shard(20_000, 12_000..20_000), shard(20_000, 12_000..12_000), shard(20_000, 0..12_000)];
-            let blocks: Vec<Block> = shards.iter().flat_map(|shard| cut(shard, in_chunks)).collect();
+            let blocks: Vec<Block> = shards.iter().flat_map(|shard| blocks_of_shard(shard, in_chunks)).collect();
             assert_eq!(blocks.len() > 3, in_chunks);
             let together = joined(assemble(blocks, 0, "here").unwrap(), &mut Pool::default());
             assert_eq!(together.blocks.len(), 3, "one a buffer");
@@ -288,20 +300,20 @@ mod tests {
 
     /// With several processes a worker has its own rows by pointer and others as bytes.
     #[test]
-    fn what_came_as_bytes_is_copied_together_and_the_rest_is_not() {
+    fn received_blocks_are_copied_and_shared_ones_are_not() {
         let (mine, theirs) = (shard(20_000, 6_000..12_000), [shard(20_000, 0..6_000), shard(20_000, 12_000..20_000)]);
-        let sent = theirs.iter().flat_map(|shard| cut(shard, true));
+        let sent = theirs.iter().flat_map(|shard| blocks_of_shard(shard, true));
         let arrived = sent.map(|block| match over_the_wire(&Message::local(Payload::Block(block))).payload {
             Payload::Block(block) => block,
             _ => unreachable!("a block was sent"),
         });
-        let blocks = arrived.chain(cut(&mine, true)).collect();
+        let blocks = arrived.chain(blocks_of_shard(&mine, true)).collect();
         let together = joined(assemble(blocks, 0, "here").unwrap(), &mut Pool::default());
         let starts: Vec<usize> = together.blocks.iter().map(|block| block.first_row).collect();
         assert_eq!(starts, [0, 6_000, 12_000]);
         let numbers = together.blocks.iter().flat_map(|block| block.numbers()).copied();
         assert!(numbers.enumerate().all(|(place, number)| number == place as f32));
-        assert_eq!(together.blocks[1].numbers().as_ptr(), mine.buffer().as_ptr(), "where it was");
+        assert_eq!(together.blocks[1].numbers().as_ptr(), mine.buffer().as_ptr(), "not copied");
     }
 
     /// The part of a tree of two tiles that has one of them.
@@ -344,7 +356,7 @@ mod tests {
     fn a_gap_or_an_overlap_between_blocks_is_an_error() {
         for rows in [6..10, 4..10] {
             let blocks = [shard(10, 0..5), shard(10, rows)];
-            let blocks = blocks.iter().flat_map(|shard| cut(shard, false)).collect();
+            let blocks = blocks.iter().flat_map(|shard| blocks_of_shard(shard, false)).collect();
             assert!(matches!(assemble(blocks, 0, "here"), Err(EngineError::BlocksMissing { .. })));
         }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong while workers run.
+//! Errors of runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub enum EngineError {
     #[error("0 workers cannot compute anything: ask for at least 1")]
     NoWorkers,
     /// A matrix of which only the size is known.
-    #[error("{name} is an outline, of which only the size is known: there is nothing to multiply with")]
+    #[error("cannot multiply by {name}: only its size is known")]
     Outline {
         /// Which matrix.
         name: String,
@@ -20,78 +20,78 @@ pub enum EngineError {
     /// The worker threads could not be started.
     #[error("cannot start {workers} workers: {reason}")]
     CannotStart {
-        /// How many were asked for.
+        /// The number of workers.
         workers: usize,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
     /// A step or the job panicked.
     #[error("worker {worker} panicked in {step}: {message}")]
     Panicked {
-        /// Which worker.
+        /// The worker.
         worker: usize,
-        /// In which step.
+        /// The step.
         step: String,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// Another worker ended first.
     #[error("worker {worker} stopped: {message}")]
     Stopped {
-        /// Which worker.
+        /// The worker.
         worker: usize,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// Blocks of a step did not arrive, or more arrived than were sent.
     #[error("{step}: worker {worker} got {received} of {expected} blocks of a panel")]
     BlocksMissing {
-        /// In which step.
+        /// The step.
         step: String,
-        /// Which worker.
+        /// The worker.
         worker: usize,
-        /// How many came.
+        /// The number that arrived.
         received: usize,
-        /// How many should have.
+        /// The number that was expected.
         expected: usize,
     },
-    /// Workers reduced different things.
+    /// Workers took part in different reductions.
     #[error("{step}: worker {worker} got parts that do not fit together, of {one} and of {other}")]
     PartsDiffer {
-        /// In which step.
+        /// The step.
         step: String,
-        /// Which worker.
+        /// The worker.
         worker: usize,
-        /// What the first part is of.
+        /// The reduction of the first part.
         one: String,
-        /// What another part is of.
+        /// The reduction of another part.
         other: String,
     },
-    /// Bytes arrived that are no message.
+    /// Bytes that arrived are not a message.
     #[error("a block arrived damaged: {reason}")]
     DamagedBlock {
-        /// What is wrong with it.
+        /// The damage.
         reason: String,
     },
-    /// A tile cannot be read from where it is stored.
+    /// A stored tile cannot be read.
     #[error("{reason}")]
     Tile {
-        /// Which one, and the way out.
+        /// The tile, the cause, and the way out.
         reason: String,
     },
     /// A result is not finite.
     #[error("{step} gave a number that is not finite: the entries of the matrix are too large for 32-bit numbers")]
     NotFinite {
-        /// In which step.
+        /// The step.
         step: String,
     },
-    /// The run was interrupted; what it found was kept where checkpoints are.
+    /// The run was asked to end. A checkpoint was written before, if checkpoints are written.
     #[error("interrupted")]
     Interrupted,
-    /// A checkpoint cannot be read, or the last one cannot be written.
+    /// A checkpoint cannot be read, or the last one of an interrupted run cannot be written.
     #[error("{reason}")]
     Checkpoint {
-        /// What, where and why.
+        /// The file, the cause, and the way out.
         reason: String,
     },
 }

@@ -1,7 +1,8 @@
-//! Operators that send messages, and count them on arrival.
+//! Operators that send messages, and operators that receive and count them.
 //!
-//! [`send`] cuts payloads into messages, each of which says how many its sender sends. [`receive`]
-//! counts them and makes one payload of all. A block that is missing or sent twice is an error.
+//! [`send`] divides payloads into messages. Each carries the number of messages of its sender.
+//! [`receive`] counts them and combines them into one payload. A message that is missing or arrives
+//! twice is an error.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -17,7 +18,7 @@ use super::message::{Message, Payload};
 use super::operator::{Link, MessageBuilder, outcome};
 use super::trace::Waiting;
 
-/// Sends the messages that `route` makes of each payload; `route` is told the number of the input.
+/// Sends the messages into which `route` divides each payload, given with the number of its input.
 pub(super) fn send<'scope, const N: usize>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -34,7 +35,7 @@ pub(super) fn send<'scope, const N: usize>(
             for (port, handle) in handles.iter_mut().enumerate() {
                 handle.for_each(|capability, message| {
                     let mut session = output.session_with_builder(&capability);
-                    // Each message is sent, and its memory free again, before the next is made.
+                    // The memory of a message is free again before the next is created.
                     route(port, mem::take(message).payload, &mut |mut message| session.give_container(&mut message));
                 });
             }
@@ -43,7 +44,7 @@ pub(super) fn send<'scope, const N: usize>(
     stream
 }
 
-/// Makes one payload of the messages of all senders.
+/// Combines the messages of all senders into one payload.
 pub(super) fn receive<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
@@ -87,13 +88,13 @@ pub(super) fn receive<'scope>(
     stream
 }
 
-/// The messages of an epoch, counted against the numbers announced.
+/// The messages of an epoch, and how many are expected.
 #[derive(Clone)]
 struct Arrivals {
-    /// By sender: how many messages it announced, once known, and how many arrived.
+    /// By sender: the number of its messages, once known, and the number that arrived.
     counts: BTreeMap<usize, (Option<usize>, usize)>,
     payloads: Vec<Payload>,
-    /// Runs since this worker's own message arrived.
+    /// Set when this worker's own message arrives.
     waiting: Option<Waiting>,
     /// The sender of the last message.
     last: usize,
@@ -128,7 +129,7 @@ impl Arrivals {
             step: name.into(),
             worker,
             received: self.counts.values().map(|count| count.1).sum(),
-            // A sender of nothing had at least one message to send.
+            // Every sender sends at least one message.
             expected: self.counts.values().map(|count| count.0.unwrap_or(1)).sum(),
         }
     }
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_counted_against_what_was_announced() {
+    fn messages_are_counted_for_each_sender() {
         let mut arrivals = Arrivals::of([0, 1]);
         arrivals.add(message(0, 1), 0);
         assert!(!arrivals.is_complete(), "nothing from the second worker");

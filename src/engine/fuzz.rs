@@ -3,8 +3,6 @@
 //! Not part of the public interface. `tests/fuzz` changes valid bytes and hands them to the
 //! targets.
 
-use std::ops::{Deref, DerefMut};
-
 use timely::bytes::arc::{Bytes, BytesMut};
 use timely::dataflow::channels::ContainerBytes;
 
@@ -21,45 +19,28 @@ pub struct Target {
     pub name: &'static str,
     /// Valid bytes, of a random value.
     pub example: fn(&mut Draw<'_>) -> Vec<u8>,
-    /// Parses bytes, and says whether they were accepted. Panics if the value differs from the
+    /// Parses bytes, and returns whether they were accepted. Panics if the value differs from the
     /// bytes.
-    pub takes: fn(&[u8]) -> bool,
-    /// Memory that it may allocate, beside a multiple of the length of its input.
-    pub room: usize,
+    pub accepts: fn(&[u8]) -> bool,
+    /// Bytes that it may allocate in addition to a multiple of the length of its input.
+    pub overhead: usize,
 }
 
 /// Draws a number below a bound.
 pub type Draw<'a> = dyn FnMut(usize) -> usize + 'a;
 
-/// The limit of most targets.
-pub(super) const ROOM: usize = 64 << 10;
+/// The overhead of most targets.
+pub(super) const OVERHEAD: usize = 64 << 10;
 
-/// All that parses bytes from elsewhere.
+/// All parsers of bytes from elsewhere.
 pub fn targets() -> Vec<Target> {
-    let message = Target { name: "message", example: example_message, takes: takes_message, room: ROOM };
+    let message = Target { name: "message", example: example_message, accepts: accepts_message, overhead: OVERHEAD };
     [message].into_iter().chain(mesh::fuzz::targets()).chain(checkpoint::fuzz::targets()).collect()
 }
 
-/// Bytes as timely hands them over: word-aligned.
+/// Bytes as timely delivers them. An allocation of bytes is aligned for words on all platforms.
 pub(super) fn received(bytes: &[u8]) -> Bytes {
-    let mut words = Words(vec![0; bytes.len().div_ceil(8)]);
-    words[..bytes.len()].copy_from_slice(bytes);
-    BytesMut::from(words).freeze().extract_to(bytes.len())
-}
-
-struct Words(Vec<u64>);
-
-impl Deref for Words {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        bytemuck::cast_slice(&self.0)
-    }
-}
-
-impl DerefMut for Words {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        bytemuck::cast_slice_mut(&mut self.0)
-    }
+    BytesMut::from(bytes.to_vec()).freeze()
 }
 
 fn example_message(draw: &mut Draw<'_>) -> Vec<u8> {
@@ -80,7 +61,7 @@ fn example_message(draw: &mut Draw<'_>) -> Vec<u8> {
                 Tree::of_tiles(tiles, run, combine, length, |tile, values| values.fill(tile as f64 * 0.7)).into_nodes();
             Payload::Partial(Partial { combine, tiles, length, cols, nodes }.into())
         }
-        3 => Payload::Bytes(vec![7; draw(40)].into()),
+        3 => Payload::Bytes(draw(9), vec![7; draw(40)].into()),
         _ => Payload::Failure(EngineError::Stopped { worker: draw(99), message: "„so“".repeat(draw(9)) }.into()),
     };
     written(&Message { weight: 1 + draw(9) as i64, to: draw(9), sender: draw(9), of: draw(9), payload })
@@ -93,7 +74,7 @@ fn written(message: &Message) -> Vec<u8> {
 }
 
 /// Nodes of an accepted message must lie within their tree.
-fn takes_message(bytes: &[u8]) -> bool {
+fn accepts_message(bytes: &[u8]) -> bool {
     let Ok(message) = decode(received(bytes)) else { return false };
     let again = written(&message);
     match &message.payload {
@@ -107,10 +88,6 @@ fn takes_message(bytes: &[u8]) -> bool {
         }
         _ => {}
     }
-    match &message.payload {
-        // The same error can be written in many ways.
-        Payload::Failure(_) => assert_eq!(written(&Message::from_bytes(received(&again))), again),
-        _ => assert_eq!(again, bytes),
-    }
+    assert_eq!(again, bytes);
     true
 }

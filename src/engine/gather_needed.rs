@@ -1,9 +1,9 @@
-//! All-gather of the rows that sparse products of other processes pick.
+//! All-gather of the rows that sparse products of other processes read.
 //!
 //! A worker packs the rows that another process needs, in order, and sends them to its partner
-//! there: the worker of the same place. The partner unpacks them and shares them with its process
-//! by pointer. So a row crosses the network once for each process that needs it. Both sides know
-//! the row numbers, which are not sent. Rows that nobody needs hold arbitrary numbers.
+//! there, the worker with the same position in its process. The partner unpacks them and shares them
+//! with its process by pointer, so that a row crosses the network once for each process that needs
+//! it. Row numbers are not sent: both sides know them. Rows that are not needed are undefined.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use timely::dataflow::Scope;
 
 use super::channels::Directed;
 use super::cluster::Transfer;
-use super::collective::{blocks_of, cut, gathered_panel, rows_at_once};
+use super::collective::{blocks_of, blocks_of_shard, chunk_rows, gathered_panel};
 use super::error::EngineError;
 use super::exchange::{receive, send};
 use super::message::{Block, BlockData, Message, Payload};
@@ -32,21 +32,21 @@ pub(super) fn gather_needed<'scope>(
     pool: &Rc<RefCell<Pool>>,
 ) -> Link<'scope> {
     let (name, worker) = (format!("gather {name}"), scope.index());
-    let posted = post(scope, &name, shards, needs, pool);
+    let sent = send_rows(scope, &name, shards, needs, pool);
     let partners = needs.partners.iter().map(|partner| partner.worker);
     let (own_needs, own_pool, step) = (needs.clone(), pool.clone(), name.clone());
-    let arrived = receive(scope, &name, &posted, Directed, partners, move |payloads| {
+    let arrived = receive(scope, &name, &sent, Directed, partners, move |payloads| {
         unpack(blocks_of(payloads), &own_needs, &mut own_pool.borrow_mut(), worker, &step).map(Payload::Shards)
     });
-    let handed_out = hand_out(scope, shards, &arrived, needs, transfer, pool);
+    let shared = share_in_process(scope, shards, &arrived, needs, transfer, pool);
     let (pool, step) = (pool.clone(), name.clone());
-    receive(scope, &name, &handed_out, Directed, 0..scope.peers(), move |payloads| {
+    receive(scope, &name, &shared, Directed, 0..scope.peers(), move |payloads| {
         gathered_panel(payloads, worker, &step, &mut pool.borrow_mut())
     })
 }
 
 /// Sends each partner the rows that its process needs.
-fn post<'scope>(
+fn send_rows<'scope>(
     scope: Scope<'scope, u64>,
     name: &str,
     shards: &Link<'scope>,
@@ -54,7 +54,7 @@ fn post<'scope>(
     pool: &Rc<RefCell<Pool>>,
 ) -> Link<'scope> {
     let (sender, needs, pool, name) = (scope.index(), needs.clone(), pool.clone(), name.to_owned());
-    send(scope, "post", [shards], move |_, payload, give| {
+    send(scope, "send rows", [shards], move |_, payload, give| {
         trace::computing(&name, || {
             let mut bytes = 0;
             for Partner { worker: partner, sent: rows, .. } in &needs.partners {
@@ -76,9 +76,9 @@ fn post<'scope>(
     })
 }
 
-/// Some rows of a shard in chunks; no rows are still one chunk.
+/// Some rows of a shard in chunks; at least one chunk, which may be empty.
 fn chunks<'a>(shard: &Shard, rows: &'a [u32]) -> impl ExactSizeIterator<Item = &'a [u32]> {
-    let at_once = rows_at_once(shard.cols());
+    let at_once = chunk_rows(shard.cols());
     let count = rows.len().div_ceil(at_once).max(1);
     (0..count).map(move |number| &rows[number * at_once..rows.len().min((number + 1) * at_once)])
 }
@@ -101,7 +101,7 @@ fn pack(shard: &Shard, rows: &[u32], pool: &mut Pool) -> Block {
     }
 }
 
-/// Unpacks the rows of partners, and checks that all have come.
+/// Unpacks the rows of partners, and checks that all have arrived.
 fn unpack(
     mut blocks: Vec<Block>,
     needs: &RowExchange,
@@ -117,7 +117,7 @@ fn unpack(
     let shards = needs.partners.iter().map(|Partner { owned, received: wanted, .. }| {
         let mut buffer = pool.take(owned.len() * stride);
         if cfg!(any(test, debug_assertions)) {
-            // Rows that were not asked for are NaN, so that reading one shows.
+            // Rows that are not needed are NaN in tests, so that a read of one is noticed.
             buffer.fill(f32::NAN);
         }
         // A block has the next rows that its sender was asked for.
@@ -146,8 +146,8 @@ fn unpack(
     }
 }
 
-/// Shares this worker's rows, and those its partners sent, with its process.
-fn hand_out<'scope>(
+/// Shares this worker's rows, and the rows that its partners sent, with its process.
+fn share_in_process<'scope>(
     scope: Scope<'scope, u64>,
     shards: &Link<'scope>,
     arrived: &Link<'scope>,
@@ -157,14 +157,14 @@ fn hand_out<'scope>(
 ) -> Link<'scope> {
     let (worker, needs, pool) = (scope.index(), needs.clone(), pool.clone());
     let workers_of_process = transfer.workers_of_process(worker);
-    send(scope, "hand out", [shards, arrived], move |port, payload, give| {
+    send(scope, "share in process", [shards, arrived], move |port, payload, give| {
         let mut give = |sender: usize, payload: Payload| {
             let payloads = match payload {
                 Payload::Shard(shard) => {
                     if transfer.is_shared() {
                         pool.borrow_mut().read_elsewhere(shard.buffer());
                     }
-                    cut(&shard, !transfer.by_pointer).into_iter().map(Payload::Block).collect()
+                    blocks_of_shard(&shard, !transfer.by_pointer).into_iter().map(Payload::Block).collect()
                 }
                 other => vec![other],
             };

@@ -1,13 +1,11 @@
-//! Results of the leader, the first worker of all, broadcast to every worker.
+//! Values that workers share: those of all workers, and those of the leader, which is worker 0.
 
 use std::fmt::Display;
-use std::sync::Arc;
 
 use bincode::Options as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::message::{GatheredPanel, Payload};
 use super::shard::Shard;
 use super::{EngineError, Session};
 use crate::kernel::panel::stride;
@@ -15,31 +13,49 @@ use crate::kernel::panel::stride;
 impl Session<'_> {
     /// Whether each condition holds on any worker, on every worker.
     pub fn any<const N: usize>(&mut self, own: [bool; N]) -> Result<[bool; N], EngineError> {
-        // Sums of small integers are exact in any order.
-        let counts = self.sum_over(self.workers(), N, |_, sums| {
-            sums.iter_mut().zip(own).for_each(|(sum, holds)| *sum = f64::from(u8::from(holds)));
-        })?;
-        Ok(std::array::from_fn(|place| counts[place] > 0.0))
+        let all: Vec<Vec<bool>> = self.gather_values(&own.to_vec())?;
+        Ok(std::array::from_fn(|position| all.iter().any(|own| own.get(position) == Some(&true))))
     }
 
-    /// A panel of which the leader has all rows, without padding; the others need its size only.
+    /// The value of every worker, on every worker, in the order of workers.
+    pub fn gather_values<T: Serialize + DeserializeOwned>(&mut self, own: &T) -> Result<Vec<T>, EngineError> {
+        let values = self.gather_bytes(Some(encode(own)))?;
+        let values: Option<Vec<T>> = values.iter().map(|bytes| decode(bytes)).collect();
+        values.ok_or_else(|| EngineError::DamagedBlock { reason: "it is not the value of a worker".into() })
+    }
+
+    /// A panel of which the leader has all entries, row-major. The others give its size only.
     ///
     /// # Panics
     /// If the leader has another number of entries.
     pub fn scatter(&mut self, rows: usize, cols: usize, entries: &[f32]) -> Result<Shard, EngineError> {
-        let whole = self.of_first(rows, cols, entries)?;
-        let stride = stride(cols);
-        let all = whole.one_block().filter(|all| all.len() == rows * stride);
-        let all = all.ok_or_else(|| self.missing_answer("a panel"))?;
-        self.context().shard_by_tiles(rows, cols, |rows, mut out| {
-            out.data_mut().copy_from_slice(&all[rows.start * stride..rows.end * stride]);
+        let is_leader = self.worker() == 0;
+        assert!(!is_leader || entries.len() == rows * cols, "the leader has all entries");
+        let own = if is_leader { 0..rows } else { 0..0 };
+        let mut buffer = self.context().pool.borrow_mut().take(own.len() * stride(cols));
+        for (to, from) in buffer.chunks_exact_mut(stride(cols).max(1)).zip(entries.chunks_exact(cols.max(1))) {
+            to[..cols].copy_from_slice(from);
+        }
+        let buffer = self.context().pool.borrow_mut().lend(buffer);
+        let gathered = self.gathered(&Shard::new(rows, own.into(), cols, buffer))?;
+        let (mut from, mut next) = (gathered.rows_in_order(), 0);
+        self.context().shard_by_tiles(rows, cols, |tile, mut out| {
+            if tile.start > next {
+                from.nth(tile.start - next - 1);
+            }
+            next = tile.end;
+            let width = out.stride().max(1);
+            for (to, from) in out.data_mut().chunks_exact_mut(width).zip(&mut from) {
+                to[..cols].copy_from_slice(from);
+                to[cols..].fill(0.0);
+            }
             Ok(())
         })
     }
 
-    /// What the leader computes, on every worker with the same bits. One worker computes where the
-    /// work is bound by memory, or where another kind of machine may round differently. An error of
-    /// the leader ends the run on all workers.
+    /// A result that the leader computes, on every worker with the same bits: for work that is bound
+    /// by memory, or that another kind of machine may round differently. An error of the leader ends
+    /// the run on all workers.
     ///
     /// ```
     /// use isvd_dist::engine::{Cluster, EngineError, run};
@@ -57,50 +73,27 @@ impl Session<'_> {
     {
         if self.worker() == 0 {
             let computed = compute();
-            // The others learn of an error, or they would wait for a broadcast that never comes.
+            // An error is sent as well: the others wait for a message.
             let message = encode(&computed.as_ref().map_err(E::to_string));
-            self.broadcast(Payload::Bytes(message.into()))?;
+            self.gather_bytes(Some(message))?;
             return computed;
         }
-        let message = self.broadcast(Payload::Nothing)?;
-        match decode::<Result<T, String>>(&message) {
+        let values = self.gather_bytes(None)?;
+        match decode::<Result<T, String>>(&values[0]) {
             Some(Ok(computed)) => Ok(computed),
             Some(Err(message)) => Err(self.stopped_by_leader(message).into()),
-            None => Err(EngineError::DamagedBlock { reason: "it is not what the leader computes".into() }.into()),
+            None => Err(EngineError::DamagedBlock { reason: "it is not the result of the leader".into() }.into()),
         }
-    }
-
-    /// All-gathers a panel that the leader alone has.
-    fn of_first(&mut self, rows: usize, cols: usize, entries: &[f32]) -> Result<Arc<GatheredPanel>, EngineError> {
-        let is_first = self.worker() == 0;
-        assert!(!is_first || entries.len() == rows * cols, "the leader has all entries");
-        let own = if is_first { 0..rows } else { 0..0 };
-        let mut buffer = self.context().pool.borrow_mut().take(own.len() * stride(cols));
-        for (to, from) in buffer.chunks_exact_mut(stride(cols).max(1)).zip(entries.chunks_exact(cols.max(1))) {
-            to[..cols].copy_from_slice(from);
-            to[cols..].fill(0.0);
-        }
-        let buffer = self.context().pool.borrow_mut().lend(buffer);
-        self.gathered(&Shard::new(rows, own.into(), cols, buffer))
     }
 }
 
-impl GatheredPanel {
-    /// The entries, where one worker contributed them all.
-    fn one_block(&self) -> Option<&[f32]> {
-        let mut blocks = self.blocks.iter().filter(|block| block.rows > 0).map(|block| block.numbers());
-        let first = blocks.next().unwrap_or_default();
-        blocks.next().is_none().then_some(first)
-    }
-}
-
-fn coding() -> impl bincode::Options {
+pub(super) fn coding() -> impl bincode::Options {
     bincode::DefaultOptions::new().with_fixint_encoding()
 }
 
-/// Serialises plain data; floats keep all their bits.
+/// Serialises plain data. Floats keep all their bits.
 pub(super) fn encode(data: &impl Serialize) -> Vec<u8> {
-    coding().serialize(data).expect("plain data in memory has a form in bytes")
+    coding().serialize(data).expect("plain data can be serialised")
 }
 
 /// Deserialises plain data; `None` if the bytes hold something else.

@@ -6,9 +6,8 @@ use super::{EngineError, Session, Shard};
 use crate::kernel::panel::{Panel, PanelMut};
 
 impl Session<'_> {
-    /// A panel of `cols` columns computed row by row from others. `f` gets the row numbers of a
-    /// tile, those rows of each input, and the rows to fill in, padding included. Every worker does
-    /// its own rows, without communication.
+    /// A panel of `cols` columns computed tile by tile from others, without communication. `f` gets the
+    /// row numbers of a tile, these rows of each input, and the rows to fill, with their padding.
     ///
     /// # Panics
     /// If there is no input, or the inputs differ in their total rows.
@@ -39,7 +38,7 @@ mod tests {
     #[test]
     fn every_row_is_mapped_once_with_the_same_rows_of_all_inputs() {
         for workers in [1, 2, 3] {
-            let whole = run(Cluster::threads(workers), Vec::new(), |session| {
+            let collected = run(Cluster::threads(workers), Vec::new(), |session| {
                 let x = session.random_normal(301, 5, 1, stream::SYNTHETIC)?;
                 let y = session.random_normal(301, 2, 2, stream::SYNTHETIC)?;
                 let sums = session.map_tiles(&[&x, &y], 3, |rows, inputs, mut out| {
@@ -51,10 +50,10 @@ mod tests {
                 })?;
                 session.collect(&sums)
             });
-            let whole = whole.unwrap_or_else(|error: EngineError| panic!("{error}")).unwrap();
+            let collected = collected.unwrap_or_else(|error: EngineError| panic!("{error}")).unwrap();
             for row in 0..301 {
                 let at = |seed, col| normal(seed, stream::SYNTHETIC, row as u64, col);
-                assert_eq!(whole.row(row), [at(1, 4), at(2, 1), row as f32]);
+                assert_eq!(collected.row(row), [at(1, 4), at(2, 1), row as f32]);
             }
         }
     }

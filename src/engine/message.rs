@@ -16,14 +16,13 @@ use crate::kernel::spmm::Segments;
 /// A timely container with one [`Payload`].
 #[derive(Clone, Default)]
 pub(super) struct Message {
-    /// Its count in progress tracking: one, or, while it is sent to every worker, the number of
-    /// workers.
+    /// Its count in progress tracking: one, or the number of workers while it is sent to all.
     pub(super) weight: i64,
-    /// The receiver, where there is one.
+    /// The receiver, if it is sent to one worker.
     pub(super) to: usize,
     /// The worker that sends it.
     pub(super) sender: usize,
-    /// How many messages the sender sends to this receiver in this epoch.
+    /// The number of messages from this sender to this receiver in this epoch.
     pub(super) of: usize,
     pub(super) payload: Payload,
 }
@@ -50,35 +49,44 @@ pub(super) enum Payload {
     Shard(Shard),
     /// Rows of a panel, sent to every worker.
     Block(Block),
-    /// All rows of some columns, from this one on, sent to the workers of the process.
+    /// All rows of some columns, with the number of the first; sent to the workers of the process.
     Columns(usize, Shard),
-    /// Rows of other processes' workers, as far as this process needs them.
+    /// The rows of workers of other processes that this process needs.
     Shards(Vec<Shard>),
     /// All the rows of a panel.
     Gathered(Arc<GatheredPanel>),
-    /// Sums over some tiles, sent to every worker.
+    /// Partial sums over some tiles, sent to every worker.
     Partial(Arc<Partial>),
-    /// Sums over all tiles: the same everywhere.
+    /// The sum over all tiles, equal on all workers.
     Reduced(Arc<Reduced>),
-    /// Data of one worker, sent to every worker.
-    Bytes(Arc<[u8]>),
+    /// Bytes of a worker, given with its number, sent to every worker.
+    Bytes(usize, Arc<[u8]>),
+    /// The bytes of every worker, by worker.
+    Values(Arc<Vec<Vec<u8>>>),
     /// An error in place of a result.
     Failure(Arc<EngineError>),
 }
 
 impl Payload {
-    /// Bytes of its numbers between processes.
+    /// Bytes of its content, if it is sent to other processes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Block(block) => block.rows * stride(block.cols) * size_of::<f32>(),
             Self::Partial(partial) => partial.nodes.iter().map(|node| size_of_val(&*node.values)).sum(),
-            Self::Bytes(bytes) => bytes.len(),
-            _ => 0,
+            Self::Bytes(_, bytes) => bytes.len(),
+            Self::Nothing
+            | Self::Shard(_)
+            | Self::Columns(..)
+            | Self::Shards(_)
+            | Self::Gathered(_)
+            | Self::Values(_)
+            | Self::Reduced(_)
+            | Self::Failure(_) => 0,
         }
     }
 }
 
-/// Rows of a panel: consecutive ones, or the next that the receiving process needs.
+/// Consecutive rows of a panel, or consecutive ones of those that the receiving process needs.
 #[derive(Clone)]
 pub(super) struct Block {
     pub(super) total_rows: usize,
@@ -88,7 +96,7 @@ pub(super) struct Block {
     pub(super) data: BlockData,
 }
 
-/// Where the numbers of a block are.
+/// The memory of a block.
 #[derive(Clone)]
 pub(super) enum BlockData {
     /// In a buffer of a worker of this process.
@@ -98,7 +106,7 @@ pub(super) enum BlockData {
 }
 
 impl Block {
-    /// Consecutive rows of a shard, by their numbers in the whole panel.
+    /// Consecutive rows of a shard, by their numbers in the panel.
     pub(super) fn of_shard(shard: &Shard, rows: Range<usize>) -> Self {
         let stride = stride(shard.cols());
         let local = shard.rows().place(&rows);
@@ -111,7 +119,7 @@ impl Block {
         }
     }
 
-    /// The numbers, row after row.
+    /// The numbers, row-major with padding.
     pub(super) fn numbers(&self) -> &[f32] {
         match &self.data {
             BlockData::Shared(buffer, range) => &buffer[range.clone()],
@@ -129,13 +137,13 @@ pub(super) struct GatheredPanel {
 }
 
 impl GatheredPanel {
-    /// The rows for the kernels.
+    /// The rows as operands of kernels.
     pub(super) fn rows(&self) -> Segments<'_> {
         let parts = self.blocks.iter().filter(|block| block.rows > 0);
         Segments { cols: self.cols, parts: parts.map(|block| (block.first_row, block.numbers())).collect() }
     }
 
-    /// One row after the other, without padding.
+    /// The rows in order, without padding.
     pub(super) fn rows_in_order(&self) -> impl Iterator<Item = &[f32]> {
         let stride = stride(self.cols).max(1);
         let blocks = self.blocks.iter().filter(|block| block.rows > 0);
@@ -143,21 +151,21 @@ impl GatheredPanel {
     }
 }
 
-/// The nodes of a tile tree that one worker has.
+/// The nodes of a tile tree on one worker.
 pub(super) struct Partial {
     pub(super) combine: Combine,
-    /// Tiles of the whole tree.
+    /// The tiles of the tree.
     pub(super) tiles: usize,
-    /// Numbers in every node.
+    /// The numbers of a node.
     pub(super) length: usize,
-    /// Columns, where the numbers are the rows of a panel.
+    /// The columns of the panel that the numbers form.
     pub(super) cols: usize,
     pub(super) nodes: Vec<Node>,
 }
 
 impl Partial {
-    /// Whether both are parts of one tree.
-    pub(super) fn is_of_the_tree_of(&self, other: &Self) -> bool {
+    /// Whether both are parts of the same tree.
+    pub(super) fn has_same_tree(&self, other: &Self) -> bool {
         let shape = |partial: &Self| (partial.combine, partial.tiles, partial.length, partial.cols);
         shape(self) == shape(other)
     }

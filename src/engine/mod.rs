@@ -1,20 +1,24 @@
 //! Distributed products and reductions on timely dataflow.
 //!
-//! [`run`] starts the workers. Each gets a [`Session`], and all of them run the same job. Panels
-//! are cut by rows into [`Shard`]s of whole tiles, one a worker. A
+//! [`run`] starts the workers. Each gets a [`Session`], and all run the same job. A panel is divided
+//! by rows into [`Shard`]s of complete tiles, one for each worker. A
 //! [`Program`](crate::plan::Program) runs by one of two schedules, with the same bits:
 //!
-//! By rows it is a dataflow with one named operator a step, one epoch a product. A step that reads
-//! all rows of a panel is preceded by an all-gather; between processes only the rows that sparse
-//! products pick are sent, where they are few. Sums over rows go up a fixed binary tree over tiles.
-//! By columns, for small matrices, each worker takes some columns through all steps.
+//! - *By rows*, it is a dataflow with one operator for each step, and one epoch for each product. A
+//!   panel is all-gathered before a step that reads all of its rows; between processes only the rows
+//!   that sparse products read are sent, if they are few. Reductions follow a fixed binary tree over
+//!   tiles.
+//! - *By columns*, for small matrices, each worker computes all steps of some columns.
 //!
-//! The bits of a result are those of one worker, whatever the number of workers.
+//! The bits of a result do not depend on the number of workers.
 //!
-//! Three faults are detected. A block that is missing or sent twice: every block says how many its
-//! sender sends. A failing step: its error travels in place of its result, and all workers agree on
-//! it before the epoch ends. A worker that panics or ends before the others: they stop at their
-//! next epoch.
+//! Three faults are detected:
+//!
+//! - A message is missing or arrives twice. Every message carries the number of messages of its
+//!   sender.
+//! - A step fails. Its error is sent in place of its result, and all workers agree on it before the
+//!   epoch ends.
+//! - A worker panics or ends early. The others stop at their next epoch.
 //!
 //! Workers may be spread over several processes: see [`mesh`].
 //!

@@ -1,4 +1,4 @@
-//! What stands for other processes where the library is built without the feature `cluster`: there are none.
+//! The mesh without the feature `cluster`: there are no other processes.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::plan::Program;
 
 type Communication = (Vec<AllocatorBuilder>, Box<dyn Any + Send>);
 
-/// The processes that run together; there are no such values.
+/// The connections to other processes. There are no values of this type.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Mesh {}
 
@@ -20,7 +20,7 @@ impl Mesh {
         match *self {}
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn processes(&self) -> usize {
         match *self {}
     }
@@ -30,7 +30,7 @@ impl Mesh {
     }
 }
 
-/// No peer asks for the step that this process is in.
+/// The last step is only reported to other processes.
 pub(super) mod last_step {
     pub(in crate::engine) fn note(_: &str) {}
 }

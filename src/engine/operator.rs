@@ -19,10 +19,10 @@ use super::trace;
 /// A stream of messages; times are epochs.
 pub(super) type Link<'scope> = Stream<'scope, u64, Message>;
 
-/// Sends messages without batching.
+/// Sends each message at once.
 pub(super) type MessageBuilder = NoopBuilder<Message>;
 
-/// The inputs of an epoch so far.
+/// The inputs of an epoch that have arrived.
 struct Waiting {
     capability: Capability<u64>,
     arrived: Vec<Option<Payload>>,

@@ -12,11 +12,11 @@ use crate::plan::{Program, Side};
 /// Columns of a narrow and of a wide panel.
 const COLUMNS: [usize; 2] = [16, 64];
 const ROUNDS: usize = 5;
-/// Least part of a sparse product that is spent on picking rows.
+/// Least fraction of the time of a sparse product that counts as picking.
 const LEAST_PICKING: f64 = 0.3;
 
-/// Measures the rates of the workers; that of the network stays the reference. It takes a fraction
-/// of a second.
+/// Measures the rates of the workers in a fraction of a second. The rate of the network is the
+/// reference.
 pub fn measure_rates(cluster: Cluster) -> Result<Rates, EngineError> {
     let halves = |rows: usize| Matrix::diagonal("d", vec![0.5; rows]).expect("one half is finite");
     let scaled = |rows: usize| Matrix::identity(rows) * 0.5 + halves(rows);

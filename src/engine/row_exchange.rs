@@ -1,30 +1,24 @@
-//! Which rows each process needs of panels: found from its tiles, and exchanged before the first
+//! The rows of panels that each process needs, found from its tiles and exchanged before the first
 //! product.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Cluster, EngineError, Session, Shard};
+use super::{Cluster, EngineError, Session};
 use crate::graph::RowSet;
-use crate::kernel::panel::stride;
 use crate::plan::needs::{Readers, foreign, pays};
 use crate::plan::{Layouts, Program, Runs, Value};
 
-/// A bit set is sent as a panel: 64-bit words in a row, and f32 entries in a row.
-const ROW_WORDS: usize = 32;
-const ROW_NUMBERS: usize = 2 * ROW_WORDS;
-
-/// The rows that this process needs of panels, one set for all values that are read through the
-/// same matrices.
+/// The rows of panels that this process needs. Values that the same matrices read share a set.
 pub(super) struct RowRequests {
     sets: Vec<RowSet>,
-    /// By program: the number of the set of each value that has one.
+    /// By program and value: the number of the set, if there is one.
     of_values: Vec<BTreeMap<Value, usize>>,
 }
 
 impl RowRequests {
-    /// The requests of this process; none if it is the only one.
+    /// The requests of this process; none if there is no other process.
     pub(super) fn new(programs: &[Arc<Program>], layouts: &Layouts, cluster: Cluster) -> Self {
         let mut known: Vec<Readers> = Vec::new();
         let mut number_of = |(value, readers): (Value, Option<Readers>)| {
@@ -42,14 +36,12 @@ impl RowRequests {
         Self { sets, of_values }
     }
 
-    fn words(&self) -> impl Iterator<Item = u64> {
-        self.sets.iter().flat_map(|set| set.words()).copied()
-    }
-
-    /// Sets of the same sizes, from their words.
-    fn with_words(&self, mut words: impl Iterator<Item = u64>) -> Option<Vec<RowSet>> {
-        let set = |own: &RowSet| RowSet::from_words(own.rows(), words.by_ref().take(own.words().len()).collect());
-        self.sets.iter().map(set).collect()
+    /// The sets of another process, from their words.
+    fn with_words(&self, words: Vec<Vec<u64>>) -> Option<Vec<RowSet>> {
+        if words.len() != self.sets.len() {
+            return None;
+        }
+        self.sets.iter().zip(words).map(|(own, words)| RowSet::from_words(own.rows(), words)).collect()
     }
 }
 
@@ -61,15 +53,15 @@ pub(super) struct RowExchange {
     pub(super) partners: Vec<Partner>,
 }
 
-/// The worker of another process with which a worker exchanges rows: that of the same place.
+/// The worker of another process with which a worker exchanges rows: the one with the same position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Partner {
     pub(super) worker: usize,
     /// The rows that it owns.
     pub(super) owned: Runs,
-    /// Which of this worker's rows it gets for its process.
+    /// The rows of this worker that the partner's process needs.
     pub(super) sent: Vec<u32>,
-    /// Which of its rows this process needs.
+    /// The rows of the partner that this process needs.
     pub(super) received: Vec<u32>,
 }
 
@@ -94,8 +86,8 @@ impl RowExchange {
 }
 
 impl Session<'_> {
-    /// Exchanges the requests of all processes. By program: the values of which only needed rows
-    /// are sent, because they are few. All processes agree.
+    /// Exchanges the requests of all processes. Returns, by program, the values of which only needed
+    /// rows are sent, since they are few. All processes decide alike.
     pub(super) fn plan_row_exchanges(
         &mut self,
         wanted: &RowRequests,
@@ -122,23 +114,15 @@ impl Session<'_> {
 
     /// The sets of every process.
     fn all_needs(&mut self, wanted: &RowRequests) -> Result<Vec<Vec<RowSet>>, EngineError> {
-        let (worker, workers) = (self.worker(), self.context().transfer.workers);
-        let (process, processes) = (worker / workers, self.workers() / workers);
-        let words: Vec<[u8; 8]> = wanted.words().map(u64::to_le_bytes).collect();
-        let rows = words.len().div_ceil(ROW_WORDS).max(1);
         // The first worker of a process contributes its sets.
-        let own = process * rows + if self.context().is_first { 0 } else { rows }..(process + 1) * rows;
-        let mut buffer = self.context().pool.borrow_mut().take(own.len() * stride(ROW_NUMBERS));
-        // The entries are never interpreted as numbers, so any bits pass.
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut buffer);
-        bytes.iter_mut().zip(words.as_flattened()).for_each(|(to, from)| *to = *from);
-        let buffer = self.context().pool.borrow_mut().lend(buffer);
-        let whole = self.gathered(&Shard::new(processes * rows, own.into(), ROW_NUMBERS, buffer))?;
-        let words = whole.rows_in_order().flat_map(|row| bytemuck::cast_slice(row).as_chunks().0);
-        let words: Vec<u64> = words.map(|bytes| u64::from_le_bytes(*bytes)).collect();
-        let of_process = |words: &[u64]| wanted.with_words(words.iter().copied());
-        let sets: Option<Vec<_>> = words.chunks_exact(rows * ROW_WORDS).map(of_process).collect();
-        sets.filter(|sets| sets.len() == processes).ok_or_else(|| self.missing_answer("what others need"))
+        let own: Vec<Vec<u64>> = match self.context().is_first {
+            true => wanted.sets.iter().map(|set| set.words().to_vec()).collect(),
+            false => Vec::new(),
+        };
+        let all = self.gather_values(&own)?;
+        let processes = all.into_iter().step_by(self.context().transfer.workers);
+        let sets: Option<Vec<_>> = processes.map(|words| wanted.with_words(words)).collect();
+        sets.ok_or_else(|| self.missing_answer("the needs of other processes"))
     }
 }
 
@@ -154,7 +138,7 @@ mod tests {
         /// Against an obvious count: a process needs a row if one of its workers has an entry in
         /// that column.
         #[test]
-        fn everybody_sends_what_others_need_and_no_more(
+        fn a_worker_sends_the_rows_that_others_need_and_no_more(
             n in 1usize..700,
             entries in proptest::collection::vec((0u32..700, 0u32..700), 0..300),
             processes in 2usize..5,

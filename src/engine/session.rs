@@ -1,7 +1,7 @@
 //! The operations of a job: products, reductions, collectives.
 //!
-//! All workers must call the methods that reduce or multiply in the same order. Sums are the same
-//! on every worker; of panels each worker has its own rows.
+//! All workers must call the methods that communicate in the same order. Reduced values are equal on
+//! all workers. Of a panel, each worker has its own rows.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use timely::worker::Worker;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::flow::{Flow, Slot, broadcast_flow, gather_flow, reduce_flow};
+use super::flow::{Flow, Slot, gather_flow, reduce_flow, values_flow};
 use super::message::{GatheredPanel, Message, Partial, Payload};
 use super::row_exchange::{RowExchange, RowRequests};
 use super::schedule::{ColumnSchedule, Schedule, columns_flow, program_flow, run_columns};
@@ -25,15 +25,15 @@ use super::stop::{StopSign, catch};
 use super::trace;
 use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
-use crate::kernel::{self, columns, gemm, gram, random};
+use crate::kernel::{self, columns, random};
 use crate::matrix::Dense;
 use crate::plan::count::panel_bytes;
 use crate::plan::{Layouts, Program, Value};
 
-/// Sleep between two checks for a stop request.
+/// Longest sleep between two checks for a stop request.
 const PARK_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// Time a worker polls before it sleeps, where every worker has a core to itself: to wake up takes
+/// Time that a worker polls before it sleeps, if every worker has a core to itself. A wake-up takes
 /// about as long, and a small step less.
 const SPIN_TIME: Duration = Duration::from_micros(50);
 
@@ -42,39 +42,38 @@ pub struct Session<'a> {
     worker: &'a mut Worker,
     context: Rc<Context>,
     programs: Vec<Planned>,
-    /// Dataflows that multiply by columns, by the programs that they run in turn.
+    /// Dataflows that multiply by columns, by the programs that they run in sequence.
     by_columns: BTreeMap<Vec<usize>, Flow>,
     reduce: Flow,
     gather: Flow,
     /// Built when it is first used.
-    broadcast: Option<Flow>,
-    gram_scratch: gram::Scratch,
+    values: Option<Flow>,
     stop: Arc<StopSign>,
     was_stopped: bool,
     /// Whether every worker of the process has a core to itself.
     has_own_core: bool,
     /// Workers of the process.
     workers: usize,
-    /// Memory limit of the process; none with several processes, whose limits may differ.
+    /// Memory limit of the process. `None` with several processes, whose limits may differ.
     memory: Option<u64>,
-    /// Epochs that this worker has entered, over all dataflows.
+    /// The number of epochs that this worker has entered, over all dataflows.
     epochs: u64,
-    /// The agreement on the last epoch, until somebody waits for it.
+    /// The agreement of the last epoch, until it is awaited.
     unconfirmed: Option<Awaited>,
 }
 
-/// Copies of a panel may take one part in this many of the memory.
+/// The copies of a gathered panel may take this fraction of the memory, as a divisor.
 const COPIES: u64 = 8;
-/// Columns of a panel that are collected at a time otherwise.
+/// Columns that are gathered at a time if they would take more.
 const NARROW_COLUMNS: usize = 16;
 
-/// A program, and its dataflow once it was used.
+/// A program, and its dataflow once it was built.
 struct Planned {
     program: Arc<Program>,
-    /// Values of which other processes get needed rows only.
-    needs: BTreeMap<Value, Rc<RowExchange>>,
+    /// Values of which only needed rows are sent to other processes.
+    exchanges: BTreeMap<Value, Rc<RowExchange>>,
     by_rows: Option<Flow>,
-    /// To multiply by columns, where columns do not mix.
+    /// The schedule by columns, if columns are independent.
     by_columns: Option<Rc<ColumnSchedule>>,
 }
 
@@ -101,7 +100,6 @@ impl<'a> Session<'a> {
         });
         let reduce = reduce_flow(worker);
         let gather = gather_flow(worker, &context);
-        let gram_scratch = gram::Scratch::default();
         Self {
             worker,
             context,
@@ -109,8 +107,7 @@ impl<'a> Session<'a> {
             by_columns: BTreeMap::new(),
             reduce,
             gather,
-            broadcast: None,
-            gram_scratch,
+            values: None,
             stop,
             was_stopped: false,
             has_own_core: cluster.workers <= kernel::cores(),
@@ -121,16 +118,16 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Prepares the programs, once all processes have exchanged their needs.
+    /// Exchanges the needs of all processes, and prepares the programs.
     pub(super) fn start(&mut self, programs: &[Arc<Program>], wanted: &RowRequests) -> Result<(), EngineError> {
-        let mut needs = self.plan_row_exchanges(wanted)?.into_iter();
+        let mut exchanges = self.plan_row_exchanges(wanted)?.into_iter();
         for program in programs {
             self.context.seconds.borrow_mut().push(vec![0.0; program.steps().len()]);
-            let is_near = !self.context.transfer.in_chunks;
-            let by_columns = if is_near { ColumnSchedule::new(program, &self.context) } else { None };
+            let shares_memory = !self.context.transfer.in_chunks;
+            let by_columns = if shares_memory { ColumnSchedule::new(program, &self.context) } else { None };
             self.programs.push(Planned {
                 program: program.clone(),
-                needs: needs.next().unwrap_or_default(),
+                exchanges: exchanges.next().unwrap_or_default(),
                 by_rows: None,
                 by_columns: by_columns.map(Rc::new),
             });
@@ -152,7 +149,7 @@ impl<'a> Session<'a> {
         self.worker.peers()
     }
 
-    /// Multiplies a panel by the matrix of a program, given by position.
+    /// Multiplies a panel by the matrix of a program, given by number.
     ///
     /// # Panics
     /// If there is no such program, or the panel has another number of rows than it takes.
@@ -160,10 +157,10 @@ impl<'a> Session<'a> {
         self.multiply_in_turn(&[program], x)
     }
 
-    /// Multiplies a panel by the matrices of some programs, one after the other.
+    /// Multiplies a panel by the matrices of several programs, in sequence.
     ///
     /// # Panics
-    /// If there is no such program, or one takes another number of rows than there are.
+    /// If there is no such program, or the shapes do not fit.
     pub fn multiply_in_turn(&mut self, programs: &[usize], x: &Shard) -> Result<Shard, EngineError> {
         let mut rows = x.total_rows();
         for &program in programs {
@@ -181,7 +178,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A product by columns. A worker alone has them all, and needs no dataflow.
+    /// A product by columns. A single worker computes all columns, without a dataflow.
     fn multiply_by_columns(
         &mut self,
         programs: &[usize],
@@ -202,8 +199,7 @@ impl<'a> Session<'a> {
         self.product(x, |session| session.by_columns.get_mut(programs))
     }
 
-    /// Seconds that each step of a program took on this worker in its last run by rows, without
-    /// waiting.
+    /// Seconds of each step of a program on this worker, in its last run by rows, without waiting.
     pub fn step_seconds(&self, program: usize) -> Vec<f64> {
         self.context.seconds.borrow()[program].clone()
     }
@@ -212,8 +208,8 @@ impl<'a> Session<'a> {
     pub(super) fn multiply_by_rows(&mut self, program: usize, x: Shard) -> Result<Shard, EngineError> {
         let planned = &mut self.programs[program];
         if planned.by_rows.is_none() {
-            let needs = std::mem::take(&mut planned.needs);
-            planned.by_rows = Some(program_flow(self.worker, program, &planned.program, needs, &self.context));
+            let exchanges = std::mem::take(&mut planned.exchanges);
+            planned.by_rows = Some(program_flow(self.worker, program, &planned.program, exchanges, &self.context));
         }
         self.product(x, |session| session.programs[program].by_rows.as_mut())
     }
@@ -235,17 +231,12 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// `xᵀ·x`, row after row.
+    /// `xᵀ·x`, row-major.
     pub fn gram(&mut self, x: &Shard) -> Result<Vec<f64>, EngineError> {
-        let scratch = &mut self.gram_scratch;
-        let partial =
-            self.context.partial(x.total_rows(), Combine::Sum, x.cols() * x.cols(), x.cols(), |rows, sums| {
-                gram::gram(x.panel_of(rows), sums, scratch);
-            });
-        self.reduce(partial, "a Gram matrix")
+        self.gram_against(&[], x)
     }
 
-    /// The entry of largest magnitude of every column, with its sign; of equal ones, the first.
+    /// The entry of largest magnitude of every column, with its sign; the first of equal ones.
     pub fn column_peaks(&mut self, x: &Shard) -> Result<Vec<f64>, EngineError> {
         let partial = self.context.partial(x.total_rows(), Combine::Peak, x.cols(), x.cols(), |rows, peaks| {
             columns::column_peaks(x.panel_of(rows), peaks);
@@ -265,8 +256,8 @@ impl<'a> Session<'a> {
         self.reduce(partial, "residuals")
     }
 
-    /// The sum over `count` pieces of work, which workers share: `of_piece` fills in the summand of
-    /// one.
+    /// The sum over `count` pieces of work, distributed over the workers. `of_piece` computes the
+    /// summand of a piece.
     pub fn sum_over(
         &mut self,
         count: usize,
@@ -297,16 +288,12 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// `x·small`, where `small` has `cols` columns, row after row. Every worker does its own rows.
+    /// `x·small`, where `small` is row-major and has `cols` columns.
     pub fn times_small(&mut self, x: &Shard, small: &[f32], cols: usize) -> Result<Shard, EngineError> {
-        let scratch = &mut *self.context.dense_scratch.borrow_mut();
-        self.context.shard_by_tiles(x.total_rows(), cols, |rows, out| {
-            gemm::multiply_small(x.panel_of(rows), small, out, scratch);
-            Ok(())
-        })
+        self.blocks_times_small(&[x], small, cols)
     }
 
-    /// The whole panel on the first worker of each process; `None` on the others.
+    /// All rows of a panel on the first worker of each process; `None` on the others.
     pub fn collect(&mut self, x: &Shard) -> Result<Option<Dense>, EngineError> {
         let (rows, columns) = (x.total_rows(), x.cols());
         let at_a_time = self.columns_at_a_time(rows, columns);
@@ -316,18 +303,18 @@ impl<'a> Session<'a> {
         let mut data = Vec::with_capacity(length);
         advise_huge_pages(&data);
         if at_a_time >= columns {
-            let whole = self.gathered(x)?;
+            let gathered = self.gathered(x)?;
             if self.context.is_first {
-                whole.rows_in_order().for_each(|row| data.extend_from_slice(row));
+                gathered.rows_in_order().for_each(|row| data.extend_from_slice(row));
             }
         } else {
             data.resize(length, 0.0);
             for first in (0..columns).step_by(at_a_time) {
                 let part = first..columns.min(first + at_a_time);
                 let narrow = self.columns(x, part.clone())?;
-                let whole = self.gathered(&narrow)?;
+                let gathered = self.gathered(&narrow)?;
                 let to = data.chunks_exact_mut(columns);
-                whole.rows_in_order().zip(to).for_each(|(row, to)| to[part.clone()].copy_from_slice(row));
+                gathered.rows_in_order().zip(to).for_each(|(row, to)| to[part.clone()].copy_from_slice(row));
             }
         }
         if !self.context.is_first {
@@ -337,34 +324,35 @@ impl<'a> Session<'a> {
         dense.map(Some).map_err(|_| self.missing_answer("a panel"))
     }
 
-    /// Columns of a panel that every worker may gather at a time: all, unless the copies of all
-    /// workers took a good part of the memory limit. Results do not depend on it.
+    /// The columns of a panel that are gathered at a time: all, unless the copies of all workers would
+    /// take too much of the memory limit. Results do not depend on it.
     pub fn columns_at_a_time(&self, rows: usize, columns: usize) -> usize {
         let copies = self.workers as u64 * panel_bytes(rows, columns);
         let is_tight = self.workers > 1 && self.memory.is_some_and(|memory| copies > memory / COPIES);
         if is_tight { columns.min(NARROW_COLUMNS) } else { columns }
     }
 
-    /// The whole panel, in blocks, on every worker.
+    /// All rows of a panel, in blocks, on every worker.
     pub(super) fn gathered(&mut self, x: &Shard) -> Result<Arc<GatheredPanel>, EngineError> {
         match self.run_epoch(
             "before a panel is collected",
             |session| Some(&mut session.gather),
             Payload::Shard(x.clone()),
         )? {
-            Payload::Gathered(whole) => Ok(whole),
+            Payload::Gathered(panel) => Ok(panel),
             _ => Err(self.missing_answer("a panel")),
         }
     }
 
-    /// Broadcasts the bytes of the one worker that gives some.
-    pub(super) fn broadcast(&mut self, own: Payload) -> Result<Arc<[u8]>, EngineError> {
-        if self.broadcast.is_none() {
-            self.broadcast = Some(broadcast_flow(self.worker));
+    /// The bytes of every worker, by worker; none of a worker that gives none.
+    pub(super) fn gather_bytes(&mut self, own: Option<Vec<u8>>) -> Result<Arc<Vec<Vec<u8>>>, EngineError> {
+        if self.values.is_none() {
+            self.values = Some(values_flow(self.worker));
         }
-        match self.run_epoch("before a broadcast", |session| session.broadcast.as_mut(), own)? {
-            Payload::Bytes(bytes) => Ok(bytes),
-            _ => Err(self.missing_answer("a broadcast")),
+        let own = own.map_or(Payload::Nothing, |bytes| Payload::Bytes(self.worker(), bytes.into()));
+        match self.run_epoch("before values are gathered", |session| session.values.as_mut(), own)? {
+            Payload::Values(values) => Ok(values),
+            _ => Err(self.missing_answer("the values of the workers")),
         }
     }
 
@@ -374,12 +362,12 @@ impl<'a> Session<'a> {
         EngineError::Stopped { worker: 0, message }
     }
 
-    /// How many epochs this worker has entered.
+    /// The number of epochs that this worker has entered.
     pub(super) fn epochs(&self) -> u64 {
         self.epochs
     }
 
-    /// True when another worker asked this one to stop.
+    /// Whether another worker asked this one to stop.
     pub(super) fn was_stopped(&self) -> bool {
         self.was_stopped
     }
@@ -387,18 +375,17 @@ impl<'a> Session<'a> {
     pub(super) fn reduce(&mut self, partial: Partial, what: &str) -> Result<Vec<f64>, EngineError> {
         let payload = self.run_epoch(what, |session| Some(&mut session.reduce), Payload::Partial(Arc::new(partial)))?;
         let Payload::Reduced(reduced) = payload else { return Err(self.missing_answer(what)) };
-        // All workers have the same sums, and see the same overflow.
+        // The sums are equal on all workers, and so is the error.
         if !reduced.values.iter().all(|value| value.is_finite()) {
             return Err(EngineError::NotFinite { step: what.into() });
         }
         Ok(Arc::try_unwrap(reduced).map_or_else(|shared| shared.values.clone(), |reduced| reduced.values))
     }
 
-    /// Runs one epoch of a dataflow: sends this worker's input, and steps until its answer is
-    /// there.
+    /// Runs one epoch of a dataflow: sends this worker's input, and waits for its output.
     ///
-    /// The agreement of all workers is awaited one epoch later, so that a worker that is done goes
-    /// on: imbalances of two epochs may cancel.
+    /// The agreement of all workers is awaited one epoch later, so that a fast worker continues:
+    /// imbalances of consecutive epochs may cancel.
     fn run_epoch(
         &mut self,
         what: &str,
@@ -436,7 +423,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Steps until an output is there; a failure is returned as an error.
+    /// Steps until an output arrives. A failure is returned as an error.
     fn wait_for(&mut self, awaited: &Awaited) -> Result<Payload, EngineError> {
         let mut idle_since = None;
         loop {

@@ -22,12 +22,12 @@ impl Shard {
         Self { total_rows, rows, cols, data }
     }
 
-    /// Rows of the whole panel.
+    /// The number of rows of the panel.
     pub fn total_rows(&self) -> usize {
         self.total_rows
     }
 
-    /// Which rows of the panel these are.
+    /// The row numbers of the shard.
     pub fn rows(&self) -> &Runs {
         &self.rows
     }
@@ -42,7 +42,7 @@ impl Shard {
         Panel::new(self.rows.len(), self.cols, &self.data)
     }
 
-    /// Consecutive rows, by their numbers in the whole panel.
+    /// Consecutive rows, by their numbers in the panel.
     ///
     /// # Panics
     /// If the worker does not own them all.
@@ -60,16 +60,16 @@ impl Shard {
     }
 }
 
-/// Recycled buffers: a fresh one costs page faults.
+/// Recycled buffers, since a new one costs page faults.
 ///
-/// The pool remembers the buffers that it lent, and lends them again as soon as nobody else holds
-/// them.
+/// The pool keeps a reference to each buffer that it lends, and lends it again once no other
+/// reference exists.
 #[derive(Default)]
 pub(super) struct Pool {
     lent: Vec<Lent>,
 }
 
-/// A buffer that was handed out.
+/// A buffer that was lent.
 struct Lent {
     buffer: Arc<Buffer>,
     /// Whether other cores read it, and may have it in their caches.
@@ -83,16 +83,16 @@ impl Lent {
 }
 
 impl Pool {
-    /// Idle buffers that are kept beyond those in use.
+    /// Idle buffers that are kept.
     const MOST_IDLE: usize = 4;
 
-    /// A buffer of `length` numbers of any value.
+    /// A buffer of `length` undefined numbers.
     pub(super) fn take(&mut self, length: usize) -> Buffer {
         let fits = |lent: &Lent| {
             let capacity = lent.buffer.capacity();
             lent.is_idle() && capacity >= length && capacity / 2 <= length
         };
-        // The buffer last written is the likeliest to be in a cache.
+        // The buffer written last is most likely in a cache.
         let found = self.lent.iter().rposition(fits).map(|position| self.lent.remove(position));
         if let Some(Lent { buffer, is_read_elsewhere }) = found
             && let Some(mut buffer) = Arc::into_inner(buffer)
@@ -112,14 +112,14 @@ impl Pool {
         Buffer::zeroed(length)
     }
 
-    /// Shares a filled buffer, and remembers it until nobody else holds it.
+    /// Lends a filled buffer.
     pub(super) fn lend(&mut self, buffer: Buffer) -> Arc<Buffer> {
         let buffer = Arc::new(buffer);
         self.lent.push(Lent { buffer: buffer.clone(), is_read_elsewhere: false });
         buffer
     }
 
-    /// A lent buffer for writing: itself if nobody else holds it, else a copy.
+    /// A lent buffer for writing, or a copy if it has other references.
     pub(super) fn reclaim(&mut self, buffer: Arc<Buffer>) -> Buffer {
         if let Some(position) = self.lent.iter().rposition(|lent| Arc::ptr_eq(&lent.buffer, &buffer)) {
             self.lent.swap_remove(position);
@@ -127,7 +127,7 @@ impl Pool {
         Arc::try_unwrap(buffer).unwrap_or_else(|held| (*held).clone())
     }
 
-    /// Frees idle buffers, before a large allocation that does not come from here.
+    /// Frees idle buffers, before a large allocation outside of the pool.
     pub(super) fn free_idle(&mut self) {
         self.lent.retain(|lent| !lent.is_idle());
     }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_comes_back_only_when_nobody_holds_it() {
+    fn a_buffer_is_lent_again_when_its_last_reference_is_gone() {
         let mut pool = Pool::default();
         let taken = pool.take(1000);
         let address = taken.as_ptr();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reclaimed_is_copied_only_where_somebody_holds_it() {
+    fn a_reclaimed_buffer_is_copied_only_if_it_has_other_references() {
         let mut pool = Pool::default();
         let taken = pool.take(1000);
         let address = taken.as_ptr();
@@ -173,7 +173,7 @@ mod tests {
         assert!(pool.lent.is_empty());
     }
 
-    /// Catches panels of earlier steps that stay in memory while the vectors are copied out.
+    /// Catches panels of earlier steps that stay in memory during a large allocation.
     #[test]
     fn idle_buffers_are_freed_and_held_ones_stay() {
         let mut pool = Pool::default();
@@ -184,10 +184,9 @@ mod tests {
         assert!(pool.lent.len() == 1 && Arc::ptr_eq(&pool.lent[0].buffer, &held));
     }
 
-    /// Catches blocks of a basis that wait while the vectors made of them, twice as wide, are
-    /// multiplied.
+    /// Catches blocks of a basis that stay in memory while panels of twice their width are computed.
     #[test]
-    fn what_is_half_as_large_does_not_wait() {
+    fn a_buffer_of_half_the_length_is_freed() {
         let mut pool = Pool::default();
         let [small, other] = [pool.take(1000), pool.take(1500)];
         let (small, other) = (pool.lend(small), pool.lend(other));

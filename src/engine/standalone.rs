@@ -1,4 +1,4 @@
-//! Single operations in a run of their own.
+//! Operations that start workers for themselves.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::{Cluster, EngineError, run};
 use crate::matrix::{Dense, Matrix};
 use crate::plan::{Program, Side};
 
-/// Forms a matrix. One with fewer rows than columns is formed by its transpose.
+/// Forms a matrix, by its transpose if that has fewer columns.
 pub fn form(matrix: &Matrix, cluster: Cluster) -> Result<Dense, EngineError> {
     let shape = matrix.shape();
     let is_wide = shape.rows < shape.columns;
@@ -19,7 +19,7 @@ pub fn form(matrix: &Matrix, cluster: Cluster) -> Result<Dense, EngineError> {
     Ok(if is_wide { entries.transposed() } else { entries })
 }
 
-/// The matrix with some of its parts formed.
+/// The matrix with some of its parts replaced by their entries.
 pub fn with_formed(matrix: &Matrix, parts: &[Matrix], cluster: Cluster) -> Result<Matrix, EngineError> {
     let mut formed = HashMap::new();
     for part in parts {
@@ -31,7 +31,7 @@ pub fn with_formed(matrix: &Matrix, parts: &[Matrix], cluster: Cluster) -> Resul
     Ok(matrix.with_parts(&formed))
 }
 
-/// A matrix, or its transpose, times a stored one.
+/// The product of a matrix, or its transpose, with a stored matrix.
 ///
 /// # Panics
 /// If the shapes do not fit each other.

@@ -1,8 +1,8 @@
 //! Stops all workers when one ends early.
 //!
-//! An error inside the dataflow reaches all workers. A panic in the job, an error that only one
-//! worker meets, or a job that ends before the others would leave them waiting for blocks, so
-//! waiting workers check the [`StopSign`].
+//! An error in an operator reaches all workers by the dataflow. A panic in the job, an error of one
+//! worker's job, or a job that ends early does not, and the others would wait for blocks forever.
+//! Therefore waiting workers check the [`StopSign`].
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::sync::{Once, OnceLock};
 
 use super::error::EngineError;
 
-/// The first reason to stop, once there is one.
+/// The first reason to stop, if there is one, and the workers whose jobs ended.
 #[derive(Debug)]
 pub(super) struct StopSign {
     reason: OnceLock<EngineError>,
@@ -25,7 +25,7 @@ pub(super) struct StopSign {
 const RUNNING: u64 = u64::MAX;
 
 impl StopSign {
-    /// For `workers` workers of this process, from `first` on.
+    /// For `workers` workers, of which the first is `first`.
     pub(super) fn new(first: usize, workers: usize) -> Self {
         let ended_at = (0..workers).map(|_| AtomicU64::new(RUNNING)).collect();
         Self { reason: OnceLock::new(), first, ended_at }
@@ -42,12 +42,12 @@ impl StopSign {
         let _ = self.reason.set(reason);
     }
 
-    /// The reason why an epoch will not complete, if there is one.
-    pub(super) fn reason_to_stop(&self, turn: u64) -> Option<EngineError> {
+    /// The reason why the epoch of this number will not complete, if there is one.
+    pub(super) fn reason_to_stop(&self, epochs: u64) -> Option<EngineError> {
         if let Some(reason) = self.reason.get() {
             return Some(reason.clone());
         }
-        let place = self.ended_at.iter().position(|ended| ended.load(Ordering::Acquire) < turn)?;
+        let place = self.ended_at.iter().position(|ended| ended.load(Ordering::Acquire) < epochs)?;
         let worker = self.first + place;
         let message = "its job ended while others went on; all workers must ask for the same, in the same order".into();
         Some(EngineError::Stopped { worker, message })
@@ -55,12 +55,12 @@ impl StopSign {
 }
 
 thread_local! {
-    /// The place of the last panic of this thread, while it is watched.
+    /// The source location of the last panic of this thread, while it is caught.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
     static IS_WATCHED: RefCell<bool> = const { RefCell::new(false) };
 }
 
-/// Records where a watched thread panics, in place of printing it.
+/// Records the location of panics that are caught, in place of printing them.
 fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

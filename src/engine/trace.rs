@@ -1,34 +1,36 @@
-//! Accounts for a worker's time: computing, or waiting for another worker.
+//! Measures the time of workers: computing, and waiting for other workers.
 //!
-//! Every step, every wait for blocks and every panel sent is an event of [`tracing`] at level TRACE
-//! with the target [`TARGET`]. Sums are kept as long as the process lives.
+//! Every step, every wait for messages and every panel sent is an event of [`tracing`] at level TRACE
+//! with the target [`TARGET`]. Sums are kept for the lifetime of the process.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::cluster::{Cluster, run};
 use super::error::EngineError;
 
-/// Target of the events. Their fields: `worker`, `step` and `micros` of duration; a wait also has
-/// `waited_for`, the sender of the last block; what is sent has `bytes` in place of a duration.
+/// Target of the events. Fields are `worker`, `step` and `micros`, the duration. A wait also has
+/// `waited_for`, the sender of the last message. A panel sent has `bytes` in place of `micros`.
 pub const TARGET: &str = "isvd_dist::worker";
 
-/// What one worker did since the process started.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// The time of one worker since the process started.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WorkerTime {
-    /// Seconds it computed.
+    /// Seconds of computation.
     pub computing: f64,
-    /// Seconds it waited, by the worker that it waited for.
+    /// Seconds of waiting, by the worker that sent the last message.
     pub waiting_for: Vec<f64>,
-    /// Bytes of panels and sums that it sent to other processes.
+    /// Bytes of panels and sums sent to other processes.
     pub sent: f64,
 }
 
-/// By worker of this process, over the runs that have ended.
+/// The sums of the workers of this process, over the runs that have ended.
 static TIMES: Mutex<Vec<WorkerTime>> = Mutex::new(Vec::new());
 
-/// The accounts of the worker on this thread in this run.
+/// The measurements of the worker on this thread in this run.
 #[derive(Debug, Default)]
 struct Clock {
     worker: usize,
@@ -46,7 +48,7 @@ thread_local! {
     static CLOCK: RefCell<Clock> = RefCell::default();
 }
 
-/// Starts the accounts of a worker on this thread.
+/// Starts the measurements of a worker on this thread.
 pub(super) fn begin(worker: usize, workers: usize, processes: usize) {
     let waiting_for = vec![Duration::ZERO; workers];
     let other_processes = processes.saturating_sub(1);
@@ -60,7 +62,7 @@ impl Clock {
     }
 }
 
-/// The job enters the dataflow; the time since it left was computing.
+/// The job enters the dataflow. The time since it left is computation.
 pub(super) fn enter(what: &str) {
     CLOCK.with_borrow_mut(|clock| {
         if let Some(left) = clock.left.take() {
@@ -93,7 +95,7 @@ pub(super) fn part<T>(name: &str, work: impl FnOnce() -> T) -> T {
     made
 }
 
-/// How long the worker on this thread computed so far.
+/// The computation time of the worker on this thread so far.
 pub(super) fn computed() -> Duration {
     CLOCK.with_borrow(|clock| clock.computing)
 }
@@ -127,7 +129,7 @@ impl Waiting {
         Self { since: Instant::now(), computing: CLOCK.with_borrow(|clock| clock.computing) }
     }
 
-    /// Ends the wait; `last` sent the last block. Steps computed meanwhile are not waiting.
+    /// Ends the wait; `last` sent the last message. Steps computed meanwhile do not count as waiting.
     pub(super) fn end(self, step: &str, last: usize) {
         let now = Self::start();
         CLOCK.with_borrow_mut(|clock| {
@@ -148,7 +150,7 @@ fn micros(duration: Duration) -> u64 {
     duration.as_micros() as u64
 }
 
-/// Adds the accounts of the worker on this thread to the sums.
+/// Adds the measurements of the worker on this thread to the sums.
 pub(super) fn end() {
     let Clock { worker, computing, waiting_for, sent, .. } = CLOCK.take();
     let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,24 +163,16 @@ pub(super) fn end() {
     time.waiting_for.iter_mut().zip(waiting_for).for_each(|(sum, waited)| *sum += waited.as_secs_f64());
 }
 
-/// The accounts of every worker of every process. With several processes, all must call this.
+/// The sums of every worker of every process. With several processes, all must call this.
 pub fn worker_times(cluster: Cluster) -> Result<Vec<WorkerTime>, EngineError> {
     let own = TIMES.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if cluster.processes() == 1 {
         return Ok(own);
     }
-    let workers = cluster.all_workers();
-    let row = 2 + workers;
-    // Piece i is computed by worker i, whose process has its accounts.
-    let all: Vec<f64> = run(cluster, Vec::new(), move |session| {
-        session.sum_over(workers, workers * row, |worker, sums| {
-            let time = &own[worker];
-            let numbers = [time.computing, time.sent].into_iter().chain(time.waiting_for.iter().copied());
-            sums[worker * row..(worker + 1) * row].iter_mut().zip(numbers).for_each(|(sum, number)| *sum = number);
-        })
-    })?;
-    let of_row = |row: &[f64]| WorkerTime { computing: row[0], sent: row[1], waiting_for: row[2..].to_vec() };
-    Ok(all.chunks_exact(row).map(of_row).collect())
+    run(cluster, Vec::new(), move |session| {
+        let time = own.get(session.worker()).cloned().unwrap_or_default();
+        session.gather_values(&time)
+    })
 }
 
 #[cfg(test)]
@@ -186,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_is_what_is_left_beside_computing() {
+    fn computation_during_a_wait_is_not_waiting() {
         begin(0, 2, 1);
         let waiting = Waiting::start();
         computing("here", || std::thread::sleep(Duration::from_millis(20)));
@@ -200,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_himself() {
+    fn a_worker_does_not_wait_for_itself() {
         begin(1, 2, 1);
         let waiting = Waiting::start();
         std::thread::sleep(Duration::from_millis(2));

@@ -1,21 +1,21 @@
 //! Reductions over tiles along a fixed binary tree.
 //!
-//! Node `i` of level `l` covers the tiles from `i·2^l` up to `(i+1)·2^l`; its value combines those
-//! of its children. A worker combines the nodes within its run of tiles and sends the few that are
-//! left; every worker combines those to the root. The shape of the tree depends on the number of
-//! tiles alone, and with it the bits of the root.
+//! Node `i` of level `l` covers the tiles from `i·2^l` up to `(i+1)·2^l`, and combines the values of
+//! its two children. A worker combines the nodes within its run of tiles and sends the remaining few;
+//! every worker combines these to the root. The tree depends on the number of tiles alone, and so do
+//! the bits of the root.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How two values become one.
+/// The operation that combines two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Combine {
-    /// Entry by entry, the sum.
+    /// The sum, by entry.
     Sum,
-    /// Entry by entry, the one of larger magnitude; of equal ones, the left.
+    /// The number of larger magnitude, by entry; the left one if they are equal.
     Peak,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// A tree over so many tiles, still empty.
+    /// An empty tree over `tiles` tiles.
     pub(super) fn new(tiles: usize, combine: Combine) -> Self {
         Self { tiles, combine, nodes: BTreeMap::new(), spare: Vec::new() }
     }
@@ -62,12 +62,12 @@ impl<'a> Tree<'a> {
         self.tiles.next_power_of_two().trailing_zeros()
     }
 
-    /// Adds a node, and combines it upwards as far as its siblings are there.
+    /// Adds a node, and combines it upwards while its sibling exists.
     pub(super) fn insert(&mut self, node: Node) {
         self.combine_upwards(node.level, node.number, node.values.into());
     }
 
-    /// Adds a node that others hold, too: it is copied only if it must be.
+    /// Adds a borrowed node. Its values are copied only if they change.
     pub(super) fn insert_shared(&mut self, node: &'a Node) {
         self.combine_upwards(node.level, node.number, (&node.values).into());
     }
@@ -90,20 +90,19 @@ impl<'a> Tree<'a> {
         self.nodes.insert((level, number), values);
     }
 
-    /// The nodes that are not yet combined.
+    /// The nodes that are not combined.
     pub(super) fn into_nodes(self) -> Vec<Node> {
         let node = |((level, number), values): (_, Cow<'_, [f64]>)| Node { level, number, values: values.into_owned() };
         self.nodes.into_iter().map(node).collect()
     }
 
-    /// The value at the root, once every tile is in it. `None` while tiles are missing or where
-    /// there are none.
+    /// The value of the root; `None` if a tile is missing, or there is none.
     pub(super) fn into_root(mut self) -> Option<Vec<f64>> {
         let root = self.nodes.remove(&(self.top(), 0))?;
         self.nodes.is_empty().then(|| root.into_owned())
     }
 
-    /// Combines some of the tiles; `of` fills in the `length` values of each, zero before.
+    /// Combines some tiles. `of` fills the `length` values of each, which are zero before.
     pub(super) fn of_tiles(
         tiles: usize,
         some: impl Iterator<Item = usize>,
@@ -136,15 +135,15 @@ mod tests {
     proptest! {
         /// Any distribution of tiles and any order of arrival give the bits of one worker.
         #[test]
-        fn the_root_does_not_depend_on_who_had_what(tiles in 1usize..200, mut cuts in prop::collection::vec(0usize..200, 0..6), turn in 0usize..6) {
+        fn the_root_does_not_depend_on_the_distribution_of_tiles(tiles in 1usize..200, mut cuts in prop::collection::vec(0usize..200, 0..6), rotation in 0usize..6) {
             for combine in [Combine::Sum, Combine::Peak] {
                 let alone = Tree::of_tiles(tiles, 0..tiles, combine, 2, value).into_root().unwrap();
                 cuts.iter_mut().for_each(|cut| *cut = (*cut).min(tiles));
                 cuts.sort_unstable();
                 let bounds: Vec<usize> = [0].into_iter().chain(cuts.iter().copied()).chain([tiles]).collect();
                 let mut runs: Vec<_> = bounds.windows(2).map(|pair| pair[0]..pair[1]).collect();
-                let turn = turn % runs.len();
-                runs.rotate_left(turn);
+                let rotation = rotation % runs.len();
+                runs.rotate_left(rotation);
                 let mut sent = Vec::new();
                 for run in runs {
                     let nodes = Tree::of_tiles(tiles, run, combine, 2, value).into_nodes();
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_is_the_sum() {
+    fn a_sum_has_all_tiles() {
         let root = Tree::of_tiles(100, 0..100, Combine::Sum, 1, |tile, values| values[0] = tile as f64).into_root();
         assert_eq!(root, Some(vec![4950.0]));
     }

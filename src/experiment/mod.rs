@@ -126,7 +126,7 @@ impl Outcome {
     /// Removes checkpoints where the disk lacks the space for results. Returns whether that freed
     /// any.
     pub(crate) fn free_disk_space(&self, needed: Space) -> bool {
-        self.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.make_room(needed))
+        self.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.make_space(needed))
     }
 }
 
@@ -180,7 +180,7 @@ fn compare_data(cluster: &Cluster, dataset: &Dataset) {
     facts.add("the number of nodes", dataset.graph.nodes());
     facts.add("the number of edges", dataset.graph.len());
     facts.add("the checksum of the data", format_args!("{:08x}", dataset.checksum()));
-    mesh.state(facts);
+    mesh.agree_on(facts);
 }
 
 impl Context<'_> {

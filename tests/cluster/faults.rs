@@ -50,7 +50,7 @@ fn a_process_that_was_frozen_too_long() {
     sleep(Duration::from_millis(1000));
     let frozen = processes.remove(1);
     frozen.signal(Signal::STOP);
-    processes.remove(0).end().assert(4, &[&format!("process 1 ({})", addresses[1]), "nothing was heard of it for 3 s"]);
+    processes.remove(0).end().assert(4, &[&format!("process 1 ({})", addresses[1]), "it sent nothing for 3 s"]);
     frozen.signal(Signal::CONT);
     frozen.end().assert(4, &[&format!("process 0 ({})", addresses[0])]);
 }

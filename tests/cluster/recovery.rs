@@ -137,7 +137,7 @@ fn a_launched_run_with_a_frozen_process_starts_again() {
     wait_for_checkpoint(folder.path());
     kill_process(child_of(run.id(), 1), Signal::STOP).unwrap();
     let end = run.end();
-    let missed = ["[0] error: lost process 1", "[2] error: lost process 1", "nothing was heard of it for 3 s"];
+    let missed = ["[0] error: lost process 1", "[2] error: lost process 1", "it sent nothing for 3 s"];
     end.assert(0, &[&missed[..], &["starting again", "[0] note: resumed from results/checkpoint/"]].concat());
     assert_same_folders(&whole().0.path().join("results"), &folder.path().join("results"), "frozen");
 }

@@ -55,10 +55,10 @@ fn attempt(target: &Target, seed: u64) -> bool {
 }
 
 fn tried(target: &Target, seed: u64, bytes: &[u8]) -> bool {
-    let (outcome, asked) = measured(|| catch_unwind(|| (target.takes)(bytes)));
+    let (outcome, asked) = measured(|| catch_unwind(|| (target.accepts)(bytes)));
     let case = || format!("{}: ISVD_FUZZ_SEED={seed}, {} bytes: {}", target.name, bytes.len(), bytes.escape_ascii());
     let Ok(is_taken) = outcome else { panic!("{}", case()) };
-    assert!(asked <= target.room + WORTH * bytes.len(), "asked for {asked} bytes of memory, {}", case());
+    assert!(asked <= target.overhead + WORTH * bytes.len(), "asked for {asked} bytes of memory, {}", case());
     is_taken
 }
 

@@ -14,9 +14,9 @@ use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The complete store is read after each change.
-const ROOM: usize = 1 << 20;
+const OVERHEAD: usize = 1 << 20;
 
-pub const TARGET: Target = Target { name: "store", example, takes, room: ROOM };
+pub const TARGET: Target = Target { name: "store", example, accepts: takes, overhead: OVERHEAD };
 
 /// The files of a small store, by name.
 pub static FILES: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use isvd_dist::engine::{Cluster, EngineError, form, product};
+use isvd_dist::engine::{Cluster, EngineError, Transport, form, product};
 use isvd_dist::matrix::{Dense, LinearMap, Matrix, Shape};
 use isvd_dist::matrix::{Panel, PanelMut};
 use isvd_dist::plan::{Program, Side};
@@ -128,7 +128,9 @@ impl LinearMap for Broken {
 fn a_map_that_fails_is_an_error_with_its_name() {
     let matrix = Matrix::own("F", Broken);
     let panel = Arc::new(dense(10, 2, &mut Numbers(4)));
-    for cluster in [Cluster::threads(1), Cluster::threads(2)] {
+    let threads = [1, 2, 3].map(Cluster::threads);
+    let bytes = threads.map(|cluster| Cluster { transport: Transport::Bytes, ..cluster });
+    for cluster in threads.into_iter().chain(bytes) {
         let error = product(&matrix, Side::Plain, &panel, cluster).unwrap_err();
         assert!(matches!(&error, EngineError::NotFinite { step } if step.contains("F·G")), "{error}");
         let error = product(&matrix, Side::Transposed, &panel, cluster).unwrap_err();

@@ -3,18 +3,18 @@
 use super::file::{CheckpointFile, CheckpointFileWriter};
 use super::log::Header;
 use super::manifest::{Identity, Manifest, Record};
-use crate::engine::fuzz::{Draw, ROOM, Target};
+use crate::engine::fuzz::{Draw, OVERHEAD, Target};
 use crate::engine::leader::{decode, encode};
 use crate::graph::Tiling;
 
 /// What bincode allocates at most for a length.
-const ROOM_OF_NUMBERS: usize = 4 << 20;
+const OVERHEAD_OF_NUMBERS: usize = 4 << 20;
 
 pub(in crate::engine) fn targets() -> [Target; 3] {
     [
-        Target { name: "manifest", example: example_manifest, takes: takes_manifest, room: ROOM },
-        Target { name: "piece", example: example_piece, takes: takes_piece, room: ROOM },
-        Target { name: "numbers", example: example_numbers, takes: takes_numbers, room: ROOM_OF_NUMBERS },
+        Target { name: "manifest", example: example_manifest, accepts: accepts_manifest, overhead: OVERHEAD },
+        Target { name: "piece", example: example_piece, accepts: accepts_piece, overhead: OVERHEAD },
+        Target { name: "numbers", example: example_numbers, accepts: accepts_numbers, overhead: OVERHEAD_OF_NUMBERS },
     ]
 }
 
@@ -52,7 +52,7 @@ fn example_manifest(draw: &mut Draw<'_>) -> Vec<u8> {
 }
 
 /// Changed manifests get the right checksum, since anybody could write one.
-fn takes_manifest(text: &[u8]) -> bool {
+fn accepts_manifest(text: &[u8]) -> bool {
     if let Ok(manifest) = Manifest::parse(text) {
         assert_eq!(Manifest::parse(manifest.text().as_bytes()).expect("it was written"), manifest);
     }
@@ -80,7 +80,7 @@ fn example_piece(draw: &mut Draw<'_>) -> Vec<u8> {
     [bytemuck::cast_slice(&words), bytemuck::cast_slice(&piece.checksums), &file].concat()
 }
 
-fn takes_piece(bytes: &[u8]) -> bool {
+fn accepts_piece(bytes: &[u8]) -> bool {
     let Some((words, rest)) = bytes.split_first_chunk::<32>() else { return false };
     let [rows, row_bytes, tile_rows, count] = bytemuck::pod_read_unaligned::<[u64; 4]>(words);
     let end = count.checked_mul(4).and_then(|end| usize::try_from(end).ok());
@@ -106,7 +106,7 @@ fn example_numbers(draw: &mut Draw<'_>) -> Vec<u8> {
     encode(&Header { numbers: encode(&numbers), panels: vec![("left-0".to_owned(), draw(99), draw(99)); draw(3)] })
 }
 
-fn takes_numbers(bytes: &[u8]) -> bool {
+fn accepts_numbers(bytes: &[u8]) -> bool {
     let Some(header) = decode::<Header>(bytes) else { return false };
     assert_eq!(encode(&header), bytes);
     let Some(numbers) = decode::<Numbers>(&header.numbers) else { return false };

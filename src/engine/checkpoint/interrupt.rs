@@ -1,14 +1,14 @@
-//! A request from outside to end the run.
+//! A request to end the run, such as a signal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-/// A flag that asks the run to end, and whether the run checks it.
+/// A request to end the run, and whether the run checks for it.
 ///
 /// ```
 /// let interrupt = isvd_dist::engine::checkpoint::Interrupt::default();
 /// interrupt.hold();
-/// assert!(interrupt.ask(), "the run will end by itself, at a good moment");
+/// assert!(interrupt.ask(), "the run will write a checkpoint and end");
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<Flags>);
@@ -21,8 +21,7 @@ struct Flags {
 }
 
 impl Interrupt {
-    /// Asks the run to end. False if the run does not check the flag: then the caller may end it at
-    /// once.
+    /// Asks the run to end. False if the run does not check for it: the caller may then end it at once.
     pub fn ask(&self) -> bool {
         self.0.is_asked.store(true, SeqCst);
         self.0.is_held.load(SeqCst)
@@ -33,12 +32,12 @@ impl Interrupt {
         self.0.is_asked.load(SeqCst)
     }
 
-    /// From here on the run checks the flag, or must not be ended.
+    /// From now on the run checks for the request, and must not be ended otherwise.
     pub fn hold(&self) {
         self.0.is_held.store(true, SeqCst);
     }
 
-    /// From here on the run may be ended at once. True if it was asked to meanwhile.
+    /// From now on the run may be ended at once. True if it was asked to end meanwhile.
     pub fn release(&self) -> bool {
         self.0.is_held.store(false, SeqCst);
         self.is_asked()

@@ -14,16 +14,14 @@ use super::store::Store;
 use crate::engine::leader::decode;
 use crate::engine::message::GatheredPanel;
 use crate::engine::{EngineError, Session, Shard};
-use crate::graph::Tiling;
 
-/// A worker's part in checkpoints of one stage. All workers must call its methods in the same
-/// order.
+/// The checkpoints of one stage, on one worker. All workers must call its methods in the same order.
 pub struct CheckpointLog {
     work: Option<Work>,
     label: String,
     /// Whether the next call ends an iteration.
     has_begun: bool,
-    /// Panels of the last checkpoint, which need not be written again.
+    /// Names of the panels in the last checkpoint, which are not written again.
     written: HashSet<String>,
 }
 
@@ -31,7 +29,7 @@ pub struct CheckpointLog {
 pub struct State<'a, N> {
     /// Scalars and small matrices: the same on every worker.
     pub numbers: N,
-    /// This worker's rows of the panels. A name stands for one content for the whole stage.
+    /// This worker's rows of the panels. Within a stage, a name always has the same content.
     pub panels: Vec<(String, &'a Shard)>,
 }
 
@@ -43,8 +41,8 @@ pub(super) struct StoredState<N> {
 }
 
 impl CheckpointLog {
-    /// The log of a monitored stage. `label` identifies the problem; states of another are not
-    /// used.
+    /// The log of a monitored stage. `label` identifies the problem; states of other problems are
+    /// ignored.
     pub fn new<P: ?Sized>(monitor: &Monitor<P>, label: impl Into<String>) -> Self {
         let work = monitor.work().cloned();
         if let Some(work) = &work {
@@ -53,8 +51,7 @@ impl CheckpointLog {
         Self { work, label: label.into(), has_begun: false, written: HashSet::new() }
     }
 
-    /// The state to resume from, if there is one: its numbers, and this worker's rows of its
-    /// panels.
+    /// The numbers of the state to resume from, if there is one, and this worker's rows of its panels.
     pub fn resume<N: DeserializeOwned>(
         &mut self,
         session: &mut Session<'_>,
@@ -103,13 +100,13 @@ impl CheckpointLog {
         let (start, is_first) = (Instant::now(), session.worker() == 0);
         let mut files = Ok(Vec::with_capacity(panels.len()));
         for (name, panel) in &panels {
-            // One panel at a time is gathered.
-            let whole = match self.written.contains(name) {
+            // One panel is gathered at a time.
+            let gathered = match self.written.contains(name) {
                 true => None,
                 false => Some(session.gathered(panel)?),
             };
             if is_first && let (Ok(written), Some(mut store)) = (&mut files, work.writer.store()) {
-                match piece(work, &mut store, name, whole.as_deref()) {
+                match piece(work, &mut store, name, gathered.as_deref()) {
                     Ok(piece) => written.push(piece),
                     Err(error) => files = Err(error),
                 }
@@ -136,13 +133,13 @@ pub(super) fn reason_of(written: Result<(), CheckpointError>) -> String {
     written.err().map_or_else(String::new, |error| error.to_string())
 }
 
-/// Tells all workers why the first could not write, if so. All wait until it has.
+/// Shares the error of the first worker, if there is one, after it has written the checkpoint.
 pub(super) fn share(session: &mut Session<'_>, reason: &str) -> Result<Result<(), EngineError>, EngineError> {
     let reason: String = session.on_leader(|| Ok::<_, EngineError>(reason.to_owned()))?;
     Ok(if reason.is_empty() { Ok(()) } else { Err(EngineError::Checkpoint { reason }) })
 }
 
-/// The file of a panel: written now, or in the last checkpoint.
+/// The file of a panel: written now, or by the last checkpoint if `panel` is `None`.
 fn piece(
     work: &Work,
     store: &mut Store,
@@ -150,15 +147,11 @@ fn piece(
     panel: Option<&GatheredPanel>,
 ) -> Result<CheckpointFile, CheckpointError> {
     let file = format!("{}-{name}", work.number);
-    let Some(whole) = panel else {
+    let Some(panel) = panel else {
         let known = store.record(work.number).and_then(|record| record.panels.iter().find(|piece| piece.file == file));
         return known.cloned().ok_or_else(|| store.lost(&file));
     };
-    let row_bytes = whole.cols * size_of::<f32>();
-    let tile_rows = Tiling::new(whole.total_rows).tile_rows();
-    store.write(&file, (whole.total_rows, row_bytes), tile_rows, |writer| {
-        whole.rows_in_order().try_for_each(|row| writer.push(bytemuck::cast_slice(row)))
-    })
+    store.write_panel(&file, panel.total_rows, panel.cols, || panel.rows_in_order())
 }
 
 /// Broadcast before the panels.
@@ -169,7 +162,7 @@ pub(super) struct Header {
     pub(super) panels: Vec<(String, usize, usize)>,
 }
 
-/// Reads the state or the result of a stage on the first worker, and distributes it.
+/// The state or the result of a stage, read by the first worker and distributed.
 pub(super) fn find<N: DeserializeOwned>(
     work: &Work,
     session: &mut Session<'_>,
@@ -190,7 +183,7 @@ pub(super) fn find<N: DeserializeOwned>(
     let parts = header.and_then(|Header { numbers, panels }| Some((decode(&numbers)?, panels)));
     let Some((numbers, headings)) = parts else {
         if known.is_some() {
-            work.is_other();
+            work.report_other();
         }
         return Ok(None);
     };

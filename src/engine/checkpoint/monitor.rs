@@ -14,10 +14,9 @@ use super::store::Store;
 use super::writer::CheckpointWriter;
 use crate::engine::leader::encode;
 use crate::engine::{Cluster, EngineError, run};
-use crate::graph::Tiling;
 use crate::matrix::Dense;
 
-/// Reports the progress of a stage, and stores its result where checkpoints are on.
+/// Reports the progress of a stage, and stores its result if checkpoints are written.
 pub struct Monitor<P: ?Sized> {
     progress: Arc<P>,
     work: Option<Work>,
@@ -27,22 +26,22 @@ pub struct Monitor<P: ?Sized> {
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) writer: Arc<CheckpointWriter>,
-    /// Which one of the run, from 0.
+    /// The number of the stage in the run, from 0.
     pub(super) number: usize,
 }
 
-/// A result that checkpoints can hold: numbers and matrices.
+/// A result that a checkpoint can store: numbers and matrices.
 pub trait StoredResult: Sized {
     /// Everything but the matrices.
     type Numbers: Serialize + DeserializeOwned + Send + 'static;
 
-    /// All that is no matrix.
+    /// Everything but the matrices.
     fn numbers(&self) -> Self::Numbers;
 
     /// The matrices.
     fn panels(&self) -> Vec<&Dense>;
 
-    /// The result of these parts; `None` if they do not fit each other.
+    /// The result with these parts; `None` if they are inconsistent.
     fn from_parts(numbers: Self::Numbers, panels: Vec<Dense>) -> Option<Self>;
 }
 
@@ -58,7 +57,7 @@ impl<P: ?Sized> Monitor<P> {
         Self { progress, work: None }
     }
 
-    /// The same monitor without checkpoints.
+    /// The monitor without checkpoints.
     pub fn unkept(&self) -> Self {
         Self::new(self.progress.clone())
     }
@@ -81,8 +80,8 @@ impl<P: ?Sized> Monitor<P> {
         self.work.as_ref()
     }
 
-    /// The result of `work`: the stored one, if there is one, or else computed now and stored.
-    /// `label` identifies the problem.
+    /// The stored result of the stage, if there is one. Otherwise `work` computes it, and it is
+    /// stored. `label` identifies the problem.
     pub fn once<A: StoredResult, E: From<EngineError>>(
         &self,
         label: &str,
@@ -90,12 +89,12 @@ impl<P: ?Sized> Monitor<P> {
         work: impl FnOnce() -> Result<A, E>,
     ) -> Result<A, E> {
         let Some(stage) = &self.work else { return work() };
-        if let Some(answer) = stage.recall(label, cluster)? {
-            return Ok(answer);
+        if let Some(result) = stage.recall(label, cluster)? {
+            return Ok(result);
         }
-        let answer = work()?;
-        stage.finish(label, &answer, cluster)?;
-        Ok(answer)
+        let result = work()?;
+        stage.finish(label, &result, cluster)?;
+        Ok(result)
     }
 }
 
@@ -104,14 +103,14 @@ impl Work {
     pub(super) fn record(&self, store: &Store, label: &str, is_finished: bool) -> Option<Record> {
         let record = store.record(self.number).filter(|record| record.is_finished == is_finished)?;
         if record.label != label {
-            self.is_other();
+            self.report_other();
             return None;
         }
         Some(record.clone())
     }
 
     /// Reports that the checkpoint is of another problem.
-    pub(super) fn is_other(&self) {
+    pub(super) fn report_other(&self) {
         self.writer.tell(Notice::OtherWork { work: self.number });
     }
 
@@ -126,39 +125,39 @@ impl Work {
             else {
                 return Ok(None);
             };
-            // All workers take part in gathering every panel, and only some get it.
+            // All workers gather every panel, and the first of each process gets it.
             let panels = panels.iter().map(|panel| session.collect(panel)).collect::<Result<Vec<_>, _>>()?;
             let panels: Option<Vec<_>> = panels.into_iter().collect();
             Ok::<_, EngineError>(panels.map(|panels| (numbers, panels)))
         })?;
         let Some((numbers, panels)) = parts else { return Ok(None) };
-        let answer = A::from_parts(numbers, panels);
-        if answer.is_none() {
-            self.is_other();
+        let result = A::from_parts(numbers, panels);
+        if result.is_none() {
+            self.report_other();
         }
-        Ok(answer)
+        Ok(result)
     }
 
     /// Stores the result, if it took long enough; ends the run if it was asked to.
-    fn finish<A: StoredResult>(&self, label: &str, answer: &A, cluster: Cluster) -> Result<(), EngineError> {
+    fn finish<A: StoredResult>(&self, label: &str, result: &A, cluster: Cluster) -> Result<(), EngineError> {
         let is_interrupted = self.is_interrupted(cluster)?;
-        let mut kept = Ok(());
+        let mut written = Ok(());
         if self.writer.is_worth_keeping() || (is_interrupted && self.writer.is_writing()) {
-            kept = self.writer.commit(Instant::now(), |store| self.write(store, label, answer));
+            written = self.writer.commit(Instant::now(), |store| self.write(store, label, result));
         }
         if is_interrupted {
-            // No process ends before all is written: some schedulers then end the others.
-            let reason = log::reason_of(kept);
+            // No process ends before the checkpoint is written: some schedulers then end the others.
+            let reason = log::reason_of(written);
             run(cluster, Vec::new(), move |session| log::share(session, &reason))??;
             return Err(self.interrupted());
         }
-        if let Err(error) = kept {
+        if let Err(error) = written {
             self.writer.warn(&error.into());
         }
         Ok(())
     }
 
-    /// Whether any process was asked to end. From here on this one may be ended at once.
+    /// Whether any process was asked to end. From now on this one may be ended at once.
     fn is_interrupted(&self, cluster: Cluster) -> Result<bool, EngineError> {
         let interrupt = self.writer.interrupt();
         if cluster.mesh.is_none() {
@@ -167,23 +166,20 @@ impl Work {
         let asked = interrupt.clone();
         let [is_interrupted] = run(cluster, Vec::new(), move |session| session.any([asked.is_asked()]))?;
         if interrupt.release() && !is_interrupted {
-            // Too late for the others here: the next stage will tell them.
+            // The others did not see the request: the next stage reports it to them.
             interrupt.hold();
         }
         Ok(is_interrupted)
     }
 
-    fn write<A: StoredResult>(&self, store: &mut Store, label: &str, answer: &A) -> Result<Record, CheckpointError> {
-        let of_panel = |(place, panel): (usize, &&Dense)| {
-            let name = format!("{}-answer-{place}", self.number);
-            let tile_rows = Tiling::new(panel.rows()).tile_rows();
-            let row_bytes = panel.columns() * size_of::<f32>();
-            store.write(&name, (panel.rows(), row_bytes), tile_rows, |writer| {
-                (0..panel.rows()).try_for_each(|row| writer.push(bytemuck::cast_slice(panel.row(row))))
-            })
+    fn write<A: StoredResult>(&self, store: &mut Store, label: &str, result: &A) -> Result<Record, CheckpointError> {
+        let of_panel = |(number, panel): (usize, &&Dense)| {
+            let file = format!("{}-result-{number}", self.number);
+            let rows = || (0..panel.rows()).map(|row| panel.row(row));
+            store.write_panel(&file, panel.rows(), panel.columns(), rows)
         };
-        let panels = answer.panels().iter().enumerate().map(of_panel).collect::<Result<_, _>>()?;
-        let numbers = self.write_numbers(store, &answer.numbers())?;
+        let panels = result.panels().iter().enumerate().map(of_panel).collect::<Result<_, _>>()?;
+        let numbers = self.write_numbers(store, &result.numbers())?;
         Ok(Record { work: self.number, label: label.to_owned(), is_finished: true, numbers, panels })
     }
 
@@ -194,7 +190,7 @@ impl Work {
         numbers: &impl Serialize,
     ) -> Result<CheckpointFile, CheckpointError> {
         let bytes = encode(numbers);
-        // These change from checkpoint to checkpoint, and get a new name each time.
+        // The numbers change with each checkpoint, and so does the name of their file.
         let name = format!("{}-numbers-{}", self.number, store.next_number());
         store.write(&name, (1, bytes.len()), 1, |writer| writer.push(&bytes))
     }

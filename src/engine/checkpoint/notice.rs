@@ -1,113 +1,93 @@
 //! Notices and errors of checkpoints.
 
-use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::path::PathBuf;
 
 use crate::engine::EngineError;
 
-/// A message for the user; the run goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A message for the user. The run continues.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Notice {
-    /// The run goes on from here.
+    /// The run continues from a checkpoint.
+    #[error("resumed from {}", path.display())]
     Resumed {
         /// The checkpoint.
         path: PathBuf,
     },
-    /// There is no checkpoint to go on from.
+    /// There is no checkpoint to resume from.
+    #[error("there is nothing to resume in {}: starting from the beginning", folder.display())]
     NothingToResume {
-        /// Where it would be.
+        /// The folder of the checkpoints.
         folder: PathBuf,
     },
     /// There is a checkpoint, and the run was not asked to resume.
+    #[error("{} holds a checkpoint, which the next one replaces: to continue from it, resume the run", folder.display())]
     NotResumed {
-        /// Where it is.
+        /// The folder of the checkpoints.
         folder: PathBuf,
     },
-    /// A checkpoint cannot be used.
+    /// A checkpoint is damaged.
+    #[error("the checkpoint {} cannot be used ({reason}): trying the one before it", path.display())]
     Damaged {
         /// The checkpoint.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         reason: String,
     },
-    /// A checkpoint could not be written; the previous one is still there.
+    /// A checkpoint could not be written. The previous one is intact.
+    #[error("{reason}; the run goes on without")]
     NotKept {
-        /// Why.
+        /// The error.
         reason: String,
     },
     /// The checkpoint holds a stage of another problem.
+    #[error("stage {work} in the checkpoint is of another problem: computing it again")]
     OtherWork {
-        /// Which one of the run, from 0.
+        /// The number of the stage in the run, from 0.
         work: usize,
     },
-}
-
-impl Display for Notice {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Resumed { path } => write!(f, "resumed from {}", path.display()),
-            Self::NothingToResume { folder } => {
-                write!(f, "there is nothing to resume in {}: starting from the beginning", folder.display())
-            }
-            Self::NotResumed { folder } => {
-                let folder = folder.display();
-                write!(f, "{folder} holds a checkpoint, which the next one replaces: resume to go on from it")
-            }
-            Self::Damaged { path, reason } => {
-                write!(f, "the checkpoint {} cannot be used ({reason}): trying the one before it", path.display())
-            }
-            Self::NotKept { reason } => write!(f, "{reason}; the run goes on without"),
-            Self::OtherWork { work } => {
-                write!(
-                    f,
-                    "the checkpoint has something else in place of decomposition or training {work}: doing it again"
-                )
-            }
-        }
-    }
 }
 
 /// Why checkpoints cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The checkpoint is one of another run.
+    /// The checkpoint is of another run.
     #[error(
-        "the checkpoint in {} is one of another run: {}; start from the beginning, or choose another folder",
+        "the checkpoint in {} is of another run: {}; to start from the beginning, do not resume",
         folder.display(),
         differences.join(", ")
     )]
     OtherRun {
-        /// Where it is.
+        /// The folder of the checkpoints.
         folder: PathBuf,
-        /// What differs, and how.
+        /// The settings that differ, with both values.
         differences: Vec<String>,
     },
-    /// The folder cannot be looked into.
+    /// The folder cannot be read.
     #[error("cannot read the checkpoints in {}: choose another folder", folder.display())]
     Unreadable {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file cannot be read.
-    #[error("{} was whole when the run began, and is not any more: resume again", path.display())]
+    /// A file became unreadable during the run.
+    #[error("{} was intact when the run began and is damaged now: resume the run again", path.display())]
     Lost {
         /// The file.
         path: PathBuf,
     },
     /// A file cannot be written.
     #[error(
-        "cannot write the checkpoint {} ({source}): make room, choose another folder, or write no checkpoints",
+        "cannot write the checkpoint {} ({source}): free some disk space, choose another folder, or write no checkpoints",
         path.display()
     )]
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

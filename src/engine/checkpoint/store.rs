@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use super::file::{CheckpointFile, CheckpointFileWriter, Damage};
 use super::manifest::{Identity, Manifest, Record, differences};
 use super::notice::{CheckpointError, Notice};
+use crate::graph::Tiling;
 
-/// Checkpoints that are kept: the newest, and one to fall back on.
+/// Checkpoints that are kept: the newest, and one before it in case of damage.
 const KEPT: usize = 2;
-/// The folder of the data files, within that of the checkpoints.
+/// The subfolder of the data files.
 const PIECES: &str = "pieces";
 /// Suffix of incomplete files.
 const UNFINISHED: &str = "tmp";
@@ -41,8 +42,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a folder, which need not exist. To resume means to use the newest intact checkpoint;
-    /// one of another run is an error then.
+    /// Opens a folder, which need not exist. A resumed run uses the newest intact checkpoint; one of
+    /// another run is an error.
     pub fn open(
         folder: &Path,
         run: Identity,
@@ -130,13 +131,13 @@ impl Store {
         CheckpointError::Lost { path: self.piece_path(name) }
     }
 
-    /// The number that the next checkpoint has.
+    /// The number of the next checkpoint.
     pub(super) fn next_number(&self) -> u64 {
         self.number + 1
     }
 
-    /// Writes a file of `rows` rows, which `fill` pushes; if the disk is full, again without older
-    /// checkpoints.
+    /// Writes a file of `rows` rows, which `fill` pushes. If the disk is full, removes older checkpoints
+    /// and tries again.
     pub(super) fn write(
         &mut self,
         name: &str,
@@ -163,7 +164,21 @@ impl Store {
         written.map_err(|source| CheckpointError::Unwritable { path, source })
     }
 
-    /// Makes a checkpoint of the known records and a new one, and removes unused files.
+    /// Writes the file of a panel.
+    pub(super) fn write_panel<'a, I: Iterator<Item = &'a [f32]>>(
+        &mut self,
+        file: &str,
+        rows: usize,
+        columns: usize,
+        rows_of_panel: impl Fn() -> I,
+    ) -> Result<CheckpointFile, CheckpointError> {
+        let (row_bytes, tile_rows) = (columns * size_of::<f32>(), Tiling::new(rows).tile_rows());
+        self.write(file, (rows, row_bytes), tile_rows, |writer| {
+            rows_of_panel().try_for_each(|row| writer.push(bytemuck::cast_slice(row)))
+        })
+    }
+
+    /// Writes a checkpoint with the current records and a new one, and removes unused files.
     pub(super) fn commit(&mut self, record: Record) -> Result<(), CheckpointError> {
         let mut records = self.records.clone();
         records.retain(|other| other.work != record.work);
@@ -191,7 +206,7 @@ impl Store {
     }
 
     /// Removes the files of a checkpoint that could not be written.
-    pub(super) fn give_up(&mut self) {
+    pub(super) fn discard_pending(&mut self) {
         let files: HashSet<String> =
             self.kept.iter().flat_map(Manifest::files).map(|piece| piece.file.clone()).collect();
         for name in std::mem::take(&mut self.pending).difference(&files) {
@@ -199,7 +214,7 @@ impl Store {
         }
     }
 
-    /// Removes all checkpoints of this run but the newest; says whether there were any.
+    /// Removes all checkpoints but the newest. Returns whether there were any.
     pub(super) fn drop_older(&mut self) -> bool {
         let is_kept = |number: &u64| self.kept.last().is_some_and(|newest| newest.number == *number);
         if self.kept.is_empty() || numbers_in(&self.folder).unwrap_or_default().iter().all(is_kept) {
@@ -223,7 +238,7 @@ impl Store {
         taken
     }
 
-    /// Free space where they are, if the system tells.
+    /// Free space on the disk, if the system reports it.
     pub(super) fn free(&self) -> Option<Space> {
         #[cfg(unix)]
         {
@@ -254,7 +269,7 @@ impl Store {
         }
     }
 
-    /// Removes all checkpoints, and their folder if nothing else is in it.
+    /// Removes all checkpoints, and their folder if it is empty then.
     pub fn remove(&mut self) {
         (self.records, self.kept) = (Vec::new(), Vec::new());
         self.pending.clear();
@@ -272,7 +287,7 @@ impl Store {
     }
 }
 
-/// Whether a file cannot be written because there is no room for it.
+/// Whether a file cannot be written because the disk is full.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
@@ -295,7 +310,7 @@ fn numbers_in(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(names.iter().filter_map(number).filter(|&number| number < u64::MAX).collect())
 }
 
-/// The names in a folder; none if it is not there.
+/// The names in a folder; none if it does not exist.
 fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -334,7 +349,7 @@ mod tests {
 
     /// Catches a full disk that fails the next checkpoint while an older one could go.
     #[test]
-    fn on_a_full_disk_older_checkpoints_make_room_for_the_next() {
+    fn on_a_full_disk_older_checkpoints_are_removed_for_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(folder.path(), Identity::default(), false, &|_| ()).unwrap();
         let write = |store: &mut Store, name: &str, is_full: &dyn Fn() -> bool| {
@@ -359,7 +374,7 @@ mod tests {
         assert!(write(&mut store, "0-numbers-3", &|| true).is_err());
         assert_eq!((path("0-numbers-1").exists(), path("0-numbers-2").exists()), (false, true));
         assert_eq!(numbers_in(folder.path()).unwrap(), [2]);
-        store.give_up();
+        store.discard_pending();
         let piece = write(&mut store, "0-numbers-3", &|| false).unwrap();
         store.commit(record(piece)).unwrap();
         // There is space once the oldest is gone; earlier files stay.

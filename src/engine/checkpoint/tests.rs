@@ -1,4 +1,4 @@
-//! A synthetic stage, interrupted at every step and resumed by other workers.
+//! Checkpoints of a synthetic stage.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::matrix::Dense;
 const STEPS: usize = 5;
 const COLS: usize = 11;
 
-/// A panel that is multiplied repeatedly, and a number with many digits.
+/// A panel that is multiplied in every step, and a number.
 #[derive(Debug, PartialEq)]
 struct Found {
     panel: Dense,
@@ -37,13 +37,13 @@ impl StoredResult for Found {
 
 type Progress = dyn Fn(usize) + Send + Sync;
 
-/// Asks the work to end in every step.
+/// Asks the stage to end in every step.
 fn asking(interrupt: &Interrupt) -> Arc<Progress> {
     let interrupt = interrupt.clone();
-    Arc::new(move |_| assert!(interrupt.ask(), "the work will look"))
+    Arc::new(move |_| assert!(interrupt.ask(), "the stage checks for it"))
 }
 
-/// Does the work; tells of every step that is begun.
+/// Runs the stage, and reports every step at its beginning.
 fn work(monitor: Monitor<Progress>, cluster: Cluster) -> Result<Found, EngineError> {
     monitor.once("made up", cluster, || {
         let monitor = monitor.clone();
@@ -71,8 +71,13 @@ fn work(monitor: Monitor<Progress>, cluster: Cluster) -> Result<Found, EngineErr
     })
 }
 
-fn writer(folder: &Path, resume: bool, interrupt: &Interrupt, said: &Arc<Mutex<Vec<Notice>>>) -> Arc<CheckpointWriter> {
-    kept(folder, Every::Time(Duration::from_secs(1000)), resume, interrupt, said)
+fn writer(
+    folder: &Path,
+    resume: bool,
+    interrupt: &Interrupt,
+    notices: &Arc<Mutex<Vec<Notice>>>,
+) -> Arc<CheckpointWriter> {
+    kept(folder, Every::Time(Duration::from_secs(1000)), resume, interrupt, notices)
 }
 
 fn kept(
@@ -80,12 +85,12 @@ fn kept(
     every: Every,
     resume: bool,
     interrupt: &Interrupt,
-    said: &Arc<Mutex<Vec<Notice>>>,
+    notices: &Arc<Mutex<Vec<Notice>>>,
 ) -> Arc<CheckpointWriter> {
-    let rhythm = CheckpointPolicy { every: Some(every), resume };
-    let said = said.clone();
-    CheckpointWriter::new(Some(folder), Identity::new(), rhythm, interrupt.clone(), move |notice| {
-        said.lock().unwrap().push(notice)
+    let policy = CheckpointPolicy { every: Some(every), resume };
+    let notices = notices.clone();
+    CheckpointWriter::new(Some(folder), Identity::new(), policy, interrupt.clone(), move |notice| {
+        notices.lock().unwrap().push(notice)
     })
     .unwrap()
 }
@@ -98,45 +103,10 @@ fn clusters() -> impl Iterator<Item = Cluster> + Clone {
         .map(|(workers, transport)| Cluster { transport, ..Cluster::threads(workers) })
 }
 
+/// Five iterations, with a possible checkpoint before each.
 #[test]
-fn work_that_is_interrupted_at_every_step_finds_the_same() {
-    let expected = work(Monitor::new(Arc::new(|_| ())), Cluster::threads(1)).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let said = Arc::default();
-    let mut clusters = clusters().cycle();
-    for attempt in 0..STEPS - 1 {
-        let interrupt = Interrupt::default();
-        let writer = writer(folder.path(), true, &interrupt, &said);
-        let asked = interrupt.clone();
-        // Asked to end in its first step, the stage ends before the second.
-        let progress: Arc<Progress> = Arc::new(move |step| {
-            assert_eq!(step, attempt);
-            assert!(asked.ask(), "the work will look");
-        });
-        let error = work(writer.watch(progress), clusters.next().unwrap()).unwrap_err();
-        assert_eq!(error, EngineError::Interrupted);
-        assert!(interrupt.is_met());
-    }
-    assert!(said.lock().unwrap().iter().skip(1).all(|notice| matches!(notice, Notice::Resumed { .. })));
-    // In its last step it completes, and its result is stored.
-    let interrupt = Interrupt::default();
-    let last = writer(folder.path(), true, &interrupt, &said);
-    let error = work(last.watch(asking(&interrupt)), clusters.next().unwrap()).unwrap_err();
-    assert_eq!(error, EngineError::Interrupted);
-    for cluster in clusters.take(6) {
-        let writer = writer(folder.path(), true, &Interrupt::default(), &said);
-        let unasked = |_| panic!("what was found is read");
-        assert_eq!(work(writer.watch(Arc::new(unasked)), cluster).unwrap(), expected, "{cluster:?}");
-    }
-    last.finish();
-    assert!(!is_there(folder.path()) && !folder.path().exists(), "nothing is left");
-}
-
-/// Five iterations; a checkpoint is possible before each.
-#[test]
-fn checkpoints_come_after_so_many_iterations() {
+fn a_checkpoint_is_written_after_a_number_of_iterations() {
     for (iterations, expected) in [(1, [1, 2, 3, 4]), (2, [0, 1, 1, 2]), (3, [0, 0, 1, 1]), (5, [0; 4])] {
-        // The final count must not depend on the workers.
         for cluster in clusters() {
             let folder = tempfile::tempdir().unwrap();
             let every = Every::Iterations(iterations.try_into().unwrap());
@@ -157,16 +127,16 @@ fn newest(folder: &Path) -> u64 {
 }
 
 #[test]
-fn what_was_kept_of_other_work_is_not_taken() {
+fn a_checkpoint_of_another_problem_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
-    let (said, interrupt) = (Arc::default(), Interrupt::default());
-    let first = writer(folder.path(), false, &interrupt, &said);
+    let (notices, interrupt) = (Arc::default(), Interrupt::default());
+    let first = writer(folder.path(), false, &interrupt, &notices);
     work(first.watch(asking(&interrupt)), Cluster::threads(2)).unwrap_err();
-    let second = writer(folder.path(), true, &Interrupt::default(), &said);
+    let second = writer(folder.path(), true, &Interrupt::default(), &notices);
     let monitor: Monitor<Progress> = second.watch(Arc::new(|_| ()));
     let resumed = run(Cluster::threads(2), Vec::new(), move |session| {
         CheckpointLog::new(&monitor, "something else").resume::<(usize, f64)>(session)
     });
     assert!(resumed.unwrap_or_else(|error: EngineError| panic!("{error}")).is_none());
-    assert!(said.lock().unwrap().contains(&Notice::OtherWork { work: 0 }));
+    assert!(notices.lock().unwrap().contains(&Notice::OtherWork { work: 0 }));
 }

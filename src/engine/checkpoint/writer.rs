@@ -14,11 +14,11 @@ use super::notice::{CheckpointError, Notice};
 use super::store::{Space, Store};
 use crate::engine::EngineError;
 
-/// Stages that took less are computed again rather than stored.
+/// The results of shorter stages are not stored.
 const WORTH_KEEPING: Duration = Duration::from_secs(1);
 /// Overhead of a file system for the files of a result.
 const FILE_SYSTEM_BYTES: u64 = 64 << 10;
-/// Checkpoints may take one part in this many of the time.
+/// The interval between checkpoints is at least this many times the duration of one.
 const SHARE: u32 = 20;
 
 /// When the next checkpoint is due.
@@ -33,23 +33,27 @@ pub enum Every {
 /// How often a checkpoint is written, and whether one is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointPolicy {
-    /// The interval; `None` for no checkpoints.
+    /// The interval; `None` if none is written.
     pub every: Option<Every>,
     /// Whether to resume from the newest.
     pub resume: bool,
 }
 
+impl CheckpointPolicy {
+    fn is_used(&self) -> bool {
+        self.every.is_some() || self.resume
+    }
+}
+
 /// Writes the checkpoints of a run, and ends the run when it is asked to.
 pub struct CheckpointWriter {
-    rhythm: CheckpointPolicy,
-    /// In the process of the first worker.
+    policy: CheckpointPolicy,
+    /// In the process of the first worker. A run that neither writes nor reads checkpoints has it,
+    /// too: checkpoints of an earlier run are removed if the disk is full.
     store: Option<Mutex<Store>>,
-    /// Checkpoints of an earlier run, where this one makes none: they give way to its results on a
-    /// full disk.
-    earlier: Option<Mutex<Store>>,
     interrupt: Interrupt,
     clock: Mutex<Clock>,
-    /// Number of stages so far.
+    /// The number of stages so far.
     works: AtomicUsize,
     has_warned: AtomicBool,
     tell: Box<Tell>,
@@ -61,30 +65,28 @@ struct Clock {
     last: Instant,
     /// Iterations since the last checkpoint.
     iterations: u64,
-    /// Duration of the last one.
+    /// The duration of the last checkpoint.
     took: Duration,
 }
 
 impl CheckpointWriter {
-    /// The writer of a run with its checkpoints in `folder`; `tell` receives notices for the user.
-    /// Every process of a run has a writer; that of the first worker has a folder.
+    /// The writer of a run with its checkpoints in `folder`. `tell` receives notices for the user.
+    /// Every process of a run has a writer; only that of the first worker has a folder.
     pub fn new(
         folder: Option<&Path>,
         run: Identity,
-        rhythm: CheckpointPolicy,
+        policy: CheckpointPolicy,
         interrupt: Interrupt,
         tell: impl Fn(Notice) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, CheckpointError> {
-        let is_used = rhythm.every.is_some() || rhythm.resume;
-        let (store, earlier) = match folder {
-            Some(folder) if is_used => (Some(Store::open(folder, run, rhythm.resume, &tell)?), None),
-            Some(folder) => (None, Store::open(folder, run, false, &|_| ()).ok()),
-            None => (None, None),
+        let store = match folder {
+            Some(folder) if policy.is_used() => Some(Store::open(folder, run, policy.resume, &tell)?),
+            Some(folder) => Store::open(folder, run, false, &|_| ()).ok(),
+            None => None,
         };
         Ok(Arc::new(Self {
-            rhythm,
+            policy,
             store: store.map(Mutex::new),
-            earlier: earlier.map(Mutex::new),
             interrupt,
             clock: Mutex::new(Clock { last: Instant::now(), iterations: 0, took: Duration::ZERO }),
             works: AtomicUsize::new(0),
@@ -93,13 +95,13 @@ impl CheckpointWriter {
         }))
     }
 
-    /// A monitor for the next stage. All processes must ask in the same order.
+    /// A monitor for the next stage. All processes must call this in the same order.
     pub fn watch<P: ?Sized>(self: &Arc<Self>, progress: Arc<P>) -> Monitor<P> {
         let number = self.works.fetch_add(1, Ordering::Relaxed);
         Monitor::kept(progress, Work { writer: self.clone(), number })
     }
 
-    /// Removes all checkpoints: the run is over, and its results are written.
+    /// Removes all checkpoints after the results of the run are written.
     pub fn finish(&self) {
         if let Some(mut store) = self.store() {
             store.remove();
@@ -107,9 +109,9 @@ impl CheckpointWriter {
     }
 
     /// Frees space on a full disk for results of size `needed`: removes older checkpoints, then the
-    /// newest if the results fit in its place. Says whether there is more space now.
-    pub fn make_room(&self, needed: Space) -> bool {
-        let Some(store) = self.store.as_ref().or(self.earlier.as_ref()) else { return false };
+    /// newest if the results fit in its place. Returns whether there is more space now.
+    pub fn make_space(&self, needed: Space) -> bool {
+        let Some(store) = &self.store else { return false };
         let mut store = locked(store);
         if store.drop_older() {
             return true;
@@ -132,12 +134,13 @@ impl CheckpointWriter {
     }
 
     pub(super) fn is_resuming(&self) -> bool {
-        self.rhythm.resume
+        self.policy.resume
     }
 
-    /// Sends a notice, from the process that has the checkpoints.
+    /// Sends a notice from the process that has the checkpoints.
     pub(super) fn tell(&self, notice: Notice) {
-        if self.store.is_some() {
+        // The store may be locked by this thread.
+        if self.store.is_some() && self.policy.is_used() {
             (self.tell)(notice);
         }
     }
@@ -149,14 +152,14 @@ impl CheckpointWriter {
         }
     }
 
-    /// The store, in the process that has one.
+    /// The store, in the process of the first worker, if checkpoints are written or read.
     pub(super) fn store(&self) -> Option<MutexGuard<'_, Store>> {
-        self.store.as_ref().map(locked)
+        self.store.as_ref().filter(|_| self.policy.is_used()).map(locked)
     }
 
     /// Whether checkpoints are written at all.
     pub(super) fn is_writing(&self) -> bool {
-        self.rhythm.every.is_some()
+        self.policy.every.is_some()
     }
 
     /// Counts an iteration.
@@ -167,7 +170,7 @@ impl CheckpointWriter {
     /// Whether a checkpoint is due.
     pub(super) fn is_due(&self) -> bool {
         let clock = self.clock();
-        self.rhythm.every.is_some_and(|every| match every {
+        self.policy.every.is_some_and(|every| match every {
             Every::Time(pause) if pause.is_zero() => true,
             Every::Time(pause) => clock.last.elapsed() >= pause.max(SHARE * clock.took),
             Every::Iterations(most) => clock.iterations >= most.get(),
@@ -180,11 +183,11 @@ impl CheckpointWriter {
             Every::Time(pause) => WORTH_KEEPING.min(pause),
             Every::Iterations(_) => WORTH_KEEPING,
         };
-        self.rhythm.every.is_some_and(|every| self.clock().last.elapsed() >= least(every))
+        self.policy.every.is_some_and(|every| self.clock().last.elapsed() >= least(every))
     }
 
-    /// Makes a checkpoint, begun at `start`, of the record that `write` writes. The clock restarts
-    /// even on failure.
+    /// Writes a checkpoint with the record that `write` returns; `start` is when it began. The clock
+    /// restarts even on failure.
     pub(super) fn commit(
         &self,
         start: Instant,
@@ -193,7 +196,7 @@ impl CheckpointWriter {
         let Some(mut store) = self.store() else { return Ok(()) };
         let written = write(&mut store).and_then(|record| store.commit(record));
         if written.is_err() {
-            store.give_up();
+            store.discard_pending();
         }
         *self.clock() = Clock { last: Instant::now(), iterations: 0, took: start.elapsed() };
         written
@@ -204,7 +207,7 @@ impl CheckpointWriter {
     }
 }
 
-/// A store is whole between any two of its steps.
+/// Its methods leave the store consistent even if they panic.
 fn locked(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -212,7 +215,7 @@ fn locked(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
 impl Debug for CheckpointWriter {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("CheckpointWriter")
-            .field("rhythm", &self.rhythm)
+            .field("policy", &self.policy)
             .field("store", &self.store)
             .finish_non_exhaustive()
     }

@@ -30,13 +30,13 @@ type Epoch = u32;
 type Times = i32;
 type Update = ((Edge, Weight), Epoch, Times);
 
-/// Consecutive rows of one worker; groups of this size are dealt out in turn.
+/// Rows of a group. Groups of consecutive rows are assigned to workers in turn.
 const ROWS: u32 = 64;
-/// Sleep of an idle worker.
+/// Longest sleep of an idle worker.
 const REST: Duration = Duration::from_millis(1);
 
 /// The weights of an edge before and after, from its updates.
-type Heard<K> = Rc<RefCell<BTreeMap<K, (Option<u32>, Option<u32>)>>>;
+type Recorded<K> = Rc<RefCell<BTreeMap<K, (Option<u32>, Option<u32>)>>>;
 
 /// A worker's part of the collection.
 pub(super) struct WorkerEdges {
@@ -47,17 +47,17 @@ pub(super) struct WorkerEdges {
     edges: TraceAgent<ValSpine<Edge, Weight, Epoch, Times>>,
     ends: TraceAgent<KeySpine<u32, Epoch, Times>>,
     probe: ProbeHandle<Epoch>,
-    /// Edges that are there.
+    /// The number of edges.
     count: usize,
-    edges_heard: Heard<Edge>,
-    nodes_heard: Heard<u32>,
+    changed_edges: Recorded<Edge>,
+    changed_nodes: Recorded<u32>,
 }
 
 impl WorkerEdges {
     /// Builds the dataflow.
     pub(super) fn new(worker: &mut Worker, is_directed: bool) -> Self {
-        let (edges_heard, nodes_heard) = (Heard::default(), Heard::default());
-        let (to_edges, to_nodes) = (Rc::clone(&edges_heard), Rc::clone(&nodes_heard));
+        let (changed_edges, changed_nodes) = (Recorded::default(), Recorded::default());
+        let (to_edges, to_nodes) = (Rc::clone(&changed_edges), Rc::clone(&changed_nodes));
         let probe = ProbeHandle::new();
         let (input, edges, ends) = worker.dataflow(|scope| {
             let (input, collection) = scope.new_collection();
@@ -73,25 +73,25 @@ impl WorkerEdges {
             let edges_kept = edges.trace.clone();
             let changed = edges.as_collection(|edge, weight| (*edge, *weight));
             let ends = changed
-                .inspect(move |((edge, weight), epoch, times)| hear(&to_edges, *edge, *weight, *epoch, *times))
+                .inspect(move |((edge, weight), epoch, times)| record(&to_edges, *edge, *weight, *epoch, *times))
                 .flat_map(|((from, to), _)| [Some(from), Some(to).filter(|to| *to != from)].into_iter().flatten())
                 .arrange_by_self_named("Ends");
             let ends_kept = ends.trace.clone();
             ends.count_total_core::<Times>()
-                .inspect(move |((node, count), epoch, times)| hear(&to_nodes, *node, *count as u32, *epoch, *times))
+                .inspect(move |((node, count), epoch, times)| record(&to_nodes, *node, *count as u32, *epoch, *times))
                 .probe_with(&probe);
             (input, edges_kept, ends_kept)
         });
         let (index, peers) = (worker.index() as u32, worker.peers() as u32);
-        Self { index, peers, is_directed, input, edges, ends, probe, count: 0, edges_heard, nodes_heard }
+        Self { index, peers, is_directed, input, edges, ends, probe, count: 0, changed_edges, changed_nodes }
     }
 
-    /// Takes the edges of a matrix.
+    /// Loads the edges of an adjacency matrix.
     pub(super) fn load(&mut self, worker: &mut Worker, adjacency: &Sparse) {
         let (tiling, step) = (adjacency.tiling(), (ROWS * self.peers) as usize);
         for tile in 0..tiling.count() {
             let rows = tiling.range(tile);
-            // A tile consists of whole groups, or lies in one.
+            // A tile consists of complete groups, or is part of one.
             if rows.len() < step && !rows.clone().any(|row| self.keeps(row as u32)) {
                 continue;
             }
@@ -144,7 +144,7 @@ impl WorkerEdges {
             before: before.unwrap_or(0),
             after: after.unwrap_or(0),
         };
-        let (edges, nodes) = (self.edges_heard.take(), self.nodes_heard.take());
+        let (edges, nodes) = (self.changed_edges.take(), self.changed_nodes.take());
         Changes { edges: edges.into_iter().map(edge).collect(), nodes: nodes.into_iter().map(node).collect() }
     }
 
@@ -165,7 +165,7 @@ impl WorkerEdges {
         from / ROWS % self.peers == self.index
     }
 
-    /// How much there is.
+    /// The size of this worker's part.
     pub(super) fn size(&self) -> EdgeCollectionSize {
         let mut size = EdgeCollectionSize { edges: self.count, bytes: 0 };
         self.edges.map_batches(|batch| {
@@ -182,11 +182,11 @@ impl WorkerEdges {
     }
 }
 
-/// Records an update of a key's value; those of the first epoch are no changes.
-fn hear<K: Ord>(heard: &Heard<K>, key: K, value: u32, epoch: Epoch, times: Times) {
+/// Records an update of the value of a key. Updates of the first epoch are not changes.
+fn record<K: Ord>(recorded: &Recorded<K>, key: K, value: u32, epoch: Epoch, times: Times) {
     if epoch > 0 {
-        let mut heard = heard.borrow_mut();
-        let (before, after) = heard.entry(key).or_default();
+        let mut recorded = recorded.borrow_mut();
+        let (before, after) = recorded.entry(key).or_default();
         *(if times < 0 { before } else { after }) = Some(value);
     }
 }

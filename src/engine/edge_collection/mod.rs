@@ -1,10 +1,10 @@
 //! The edges of a changing graph, as a differential collection.
 //!
-//! An [`EdgeCollection`] has threads of its own, which sleep between batches. Each holds the edges
-//! of some rows in an arrangement: one update an edge, with its weight as value. A batch sets
-//! weights; the arrangement supplies the old weights, which are retracted, so an edge exists at
-//! most once whatever a stream repeats. The changes of node degrees follow in the same dataflow.
-//! The result of a batch does not depend on the number of workers.
+//! An [`EdgeCollection`] has threads of its own, which sleep between batches. Each stores the edges of
+//! some rows in an arrangement, one update for each edge, with its weight as value. A batch sets
+//! weights. The old weights are looked up in the arrangement and retracted, so that an edge is stored
+//! at most once. The same dataflow computes the changes of node degrees. The result of a batch does
+//! not depend on the number of workers.
 
 mod arrangement;
 
@@ -40,7 +40,7 @@ pub struct EdgeCollection {
     size: EdgeCollectionSize,
 }
 
-/// New weights of edges by their ends, ascending; the same for every worker.
+/// New weights of edges, sorted by their ends; the same batch for every worker.
 type Batch = Arc<[((u32, u32), Option<Weight>)]>;
 
 /// The answer of a worker.
@@ -52,7 +52,7 @@ struct Answer {
 /// The size of an edge collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EdgeCollectionSize {
-    /// Edges that are there.
+    /// The number of edges.
     pub edges: usize,
     /// Bytes of the arrangements.
     pub bytes: usize,
@@ -85,15 +85,15 @@ impl EdgeCollection {
             let ended = catch(index, "the edge collection", || {
                 let mut state = WorkerEdges::new(worker, is_directed);
                 // The caller may be gone.
-                let tell = |changes, size| answer.send(Ok(Answer { changes, size })).is_ok();
+                let send = |changes, size| answer.send(Ok(Answer { changes, size })).is_ok();
                 state.load(worker, &base);
                 drop(base);
-                if !tell(Changes::default(), state.size()) {
+                if !send(Changes::default(), state.size()) {
                     return;
                 }
                 for batch in batches {
                     let changes = state.apply(worker, &batch);
-                    if !tell(changes, state.size()) {
+                    if !send(changes, state.size()) {
                         return;
                     }
                 }
@@ -107,11 +107,11 @@ impl EdgeCollection {
             timely::execute::execute_from(builders, others, WorkerConfig::default(), work).map_err(cannot_start)?;
         let mut collection =
             Self { is_directed, orders, answers, threads: Some(threads), size: EdgeCollectionSize::default() };
-        collection.hear()?;
+        collection.receive()?;
         Ok(collection)
     }
 
-    /// Sets edges: a weight, or none to remove it. The last entry for an edge counts. A batch is
+    /// Sets the weights of edges; `None` removes an edge. The last entry for an edge counts. A batch is
     /// applied completely or not at all.
     pub fn apply(
         &mut self,
@@ -121,13 +121,13 @@ impl EdgeCollection {
             edges.into_iter().map(|(edge, weight)| (self.edge(edge), weight.map(f32::to_bits))).collect();
         let batch: Batch = last.into_iter().collect();
         for order in &self.orders {
-            // The error of a worker that is gone is reported below.
+            // The error of a worker that ended is received below.
             let _ = order.send(Arc::clone(&batch));
         }
-        self.hear()
+        self.receive()
     }
 
-    /// The key of an edge: an undirected one by its smaller end first.
+    /// The key of an edge. That of an undirected edge has the smaller end first.
     pub fn edge(&self, (from, to): (u32, u32)) -> (u32, u32) {
         match self.is_directed {
             true => (from, to),
@@ -135,20 +135,20 @@ impl EdgeCollection {
         }
     }
 
-    /// How much there is now.
+    /// The current size.
     pub fn size(&self) -> EdgeCollectionSize {
         self.size
     }
 
-    /// Waits for every worker's answer.
-    fn hear(&mut self) -> Result<Changes, EngineError> {
+    /// Waits for the answers of all workers.
+    fn receive(&mut self) -> Result<Changes, EngineError> {
         let mut all = Changes::default();
         self.size = EdgeCollectionSize::default();
         for _ in 0..self.orders.len() {
             let gone = || EngineError::Stopped { worker: 0, message: "the edge collection is closed".to_owned() };
             let answer = self.answers.recv().map_err(|_| gone()).and_then(|answer| answer);
             let Answer { changes, size } = answer.inspect_err(|_| {
-                // The others may wait for the failed one for ever.
+                // The other threads may wait for the failed one forever.
                 if let Some(threads) = self.threads.take() {
                     std::mem::forget(threads);
                 }

@@ -14,43 +14,41 @@ use super::{Mesh, MeshError};
 
 /// The generation of control connections.
 const CONTROL: u64 = 0;
-/// Pause before another call, at first and at most.
+/// Pause before another attempt, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
-/// Time limit of one call.
+/// Time limit of one attempt.
 const CALL: Duration = Duration::from_secs(5);
 
 /// Why there is no connection to a process.
 enum ConnectFailure {
-    /// It cannot be reached, or did not come.
+    /// It cannot be reached, or did not connect.
     Missing(String),
     Differs(MeshError),
 }
 
 impl Mesh {
-    /// Connects with all processes for the first time, and watches over each from then on.
-    pub(super) fn connect_control(&'static self, facts: &ClusterAgreement) -> Result<(), MeshError> {
+    /// Opens the control connections, and monitors every peer from then on.
+    pub(super) fn connect_control(&'static self, agreement: &ClusterAgreement) -> Result<(), MeshError> {
         let deadline = Instant::now() + self.settings.connect_timeout;
-        self.memory.fetch_min(facts.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.memory.fetch_min(agreement.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.with_all(|process| {
-            let (link, theirs) = self.meet(process, CONTROL, facts, Some(deadline))?;
+            let (link, theirs) = self.connect(process, CONTROL, agreement, Some(deadline))?;
             self.memory.fetch_min(theirs.memory.unwrap_or(u64::MAX), Ordering::Relaxed);
-            self.watch(process, link).map_err(|error| ConnectFailure::Missing(error.to_string()))
+            self.monitor(process, link).map_err(|error| ConnectFailure::Missing(error.to_string()))
         })?;
         Ok(())
     }
 
-    /// Connects with all processes for a run. Those still missing are waited for as long as they
-    /// are alive.
+    /// Opens the data connections of a run. A peer that is alive is awaited without a time limit.
     pub(super) fn connect_data(
         &'static self,
         generation: u64,
-        facts: &ClusterAgreement,
+        agreement: &ClusterAgreement,
     ) -> Result<Vec<Option<Link>>, MeshError> {
-        self.with_all(|process| Ok(self.meet(process, generation, facts, None)?.0))
+        self.with_all(|process| Ok(self.connect(process, generation, agreement, None)?.0))
     }
 
-    /// Runs `act` for all other processes in parallel, so that a missing one does not delay the
-    /// others.
+    /// Runs `act` for all other processes in parallel, so that a missing one does not delay the others.
     fn with_all<T: Send>(
         &self,
         act: impl Fn(usize) -> Result<T, ConnectFailure> + Sync,
@@ -76,13 +74,13 @@ impl Mesh {
         }
     }
 
-    /// Connects and compares agreements, again and again until it works or the deadline passes.
-    /// Without a deadline a reachable process may take its time.
-    fn meet(
+    /// Connects and compares agreements, and tries again until the deadline. Without a deadline a
+    /// process may take any time as long as it can be reached.
+    fn connect(
         &self,
         process: usize,
         generation: u64,
-        facts: &ClusterAgreement,
+        agreement: &ClusterAgreement,
         deadline: Option<Instant>,
     ) -> Result<(Link, ClusterAgreement), ConnectFailure> {
         let calling_ends = Instant::now() + self.settings.connect_timeout;
@@ -92,11 +90,11 @@ impl Mesh {
             let is_caller = process < self.process();
             let opened = if is_caller { self.call(process, generation) } else { self.receive(process, generation) };
             let compared = opened.and_then(|link| {
-                let theirs = exchange(&link, facts, deadline)?;
+                let theirs = exchange(&link, agreement, deadline)?;
                 Ok((link, theirs))
             });
             let reason = match compared {
-                Ok((link, theirs)) => match facts.difference(&theirs) {
+                Ok((link, theirs)) => match agreement.difference(&theirs) {
                     None => return Ok((link, theirs)),
                     Some(found) => {
                         let (what, here, there) = (found.what, found.here, found.there);
@@ -110,7 +108,7 @@ impl Mesh {
                 },
                 Err(error) => {
                     let reason = error.to_string();
-                    // A refusal says more than that nobody answers any more.
+                    // A refusal is more informative than a later failure to connect.
                     if error.kind() == io::ErrorKind::Other {
                         refusal = Some(reason.clone());
                     }
@@ -132,7 +130,7 @@ impl Mesh {
         }
     }
 
-    /// Calls a process at its listener.
+    /// Connects to the listener of a process.
     fn call(&self, process: usize, generation: u64) -> io::Result<Link> {
         let deadline = Instant::now() + CALL;
         let stream = dial(&self.settings.addresses[process])?;
@@ -142,19 +140,18 @@ impl Mesh {
         Ok(link)
     }
 
-    /// Waits at this process's own listener.
+    /// Waits for a connection at the listener of this process.
     fn receive(&self, process: usize, generation: u64) -> io::Result<Link> {
         self.listener.wait_for(generation, process, PAUSES.1).ok_or_else(|| {
             io::Error::other(match self.listener.refusal() {
-                None => "it did not call".to_owned(),
-                Some(reason) => format!("it did not call, but: {reason}"),
+                None => "it did not connect".to_owned(),
+                Some(reason) => format!("it did not connect, but: {reason}"),
             })
         })
     }
 }
 
-/// Connects to any address of a name. Names are resolved each time, since that of a machine may
-/// appear late.
+/// Connects to any address of a host name, which is resolved each time: it may be registered late.
 fn dial(address: &str) -> io::Result<TcpStream> {
     let mut failed = io::Error::other("its name has no address");
     for address in address.to_socket_addrs()? {
@@ -168,11 +165,11 @@ fn dial(address: &str) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-/// Exchanges agreements with a process that has proven itself.
-fn exchange(link: &Link, facts: &ClusterAgreement, deadline: Option<Instant>) -> io::Result<ClusterAgreement> {
+/// Exchanges agreements with a process that has proven that it knows the secret.
+fn exchange(link: &Link, agreement: &ClusterAgreement, deadline: Option<Instant>) -> io::Result<ClusterAgreement> {
     link.socket().set_nodelay(true)?;
     let mut timed = Timed::new(link, deadline);
-    facts.write(&mut timed)?;
+    agreement.write(&mut timed)?;
     let theirs = ClusterAgreement::read(&mut timed)?;
     link.socket().set_read_timeout(None)?;
     link.socket().set_write_timeout(None)?;

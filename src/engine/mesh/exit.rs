@@ -1,8 +1,8 @@
 //! Decides which error ends this process.
 //!
-//! When a peer is lost, its control connection closes, its data connections break, and other peers
-//! give up too, all at about the same time. The first error is reported; the others wait until the
-//! process is gone.
+//! When a peer is lost, its control connection closes, its data connection breaks, and other peers
+//! report errors, all at about the same time. The first error is reported; the threads with the others
+//! wait until the process exits.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
@@ -11,11 +11,11 @@ use std::time::Duration;
 /// The decision about the end of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It works with the others.
+    /// The process is part of the mesh.
     Open,
-    /// It is done, or reports an error of its own.
+    /// The process is done, or reports an error of its own.
     Left,
-    /// It is about to exit.
+    /// The process is about to exit.
     Ending,
 }
 
@@ -30,14 +30,14 @@ impl ExitDecision {
         Self { state: Mutex::new(State::Open), changed: Condvar::new() }
     }
 
-    /// Returns to the first caller while no decision is made; blocks all others for ever.
+    /// Returns if no decision was made before, and blocks forever otherwise.
     pub(super) fn end(&self) {
         if self.decide(State::Ending) != State::Open {
             wait_for_exit();
         }
     }
 
-    /// Leaves the mesh. True for the first call; does not return when the process is about to exit.
+    /// Leaves the mesh. True for the first call. Does not return if the process is about to exit.
     pub(super) fn leave(&self) -> bool {
         match self.decide(State::Left) {
             State::Open => true,
@@ -46,14 +46,14 @@ impl ExitDecision {
         }
     }
 
-    /// Waits for a decision, at most this long.
+    /// Waits for a decision, at most for `most`.
     pub(super) fn wait(&self, most: Duration) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // Either way the caller then asks for the end of the process.
+        // The caller proceeds in either case.
         let _ = self.changed.wait_timeout_while(state, most, |state| *state == State::Open);
     }
 
-    /// Decides, if nothing is decided yet; returns the previous decision.
+    /// Makes a decision unless one was made before. Returns the previous state.
     fn decide(&self, decision: State) -> State {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = *state;
@@ -65,7 +65,7 @@ impl ExitDecision {
     }
 }
 
-/// Another thread ends the process.
+/// Blocks until another thread ends the process.
 fn wait_for_exit() -> ! {
     loop {
         thread::park();
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_word_is_the_last() {
+    fn the_first_decision_stays() {
         let exit = ExitDecision::new();
         assert!(exit.leave());
         assert!(!exit.leave(), "once is enough");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_decision_has_an_end() {
+    fn waiting_for_a_decision_has_a_time_limit() {
         ExitDecision::new().wait(Duration::from_millis(10));
     }
 }

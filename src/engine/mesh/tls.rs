@@ -1,8 +1,7 @@
-//! TLS between processes: both sides present certificates of one authority before the handshake.
+//! TLS between processes: both sides present certificates of the same authority.
 //!
-//! A certificate is for the cluster, not for a machine: it must bear [`Tls::NAME`], and all
-//! processes may use the same one. Machines need no names in certificates, and an authority that
-//! also signs others lets none of them in.
+//! A certificate is for the cluster, not for a machine: it must have the name [`Tls::NAME`], and all
+//! processes may use the same one. Other certificates of the authority are refused by their names.
 
 use std::fmt::{self, Debug, Formatter};
 use std::io::{self, Read, Write};
@@ -29,7 +28,7 @@ pub struct Tls {
     answering: Arc<ServerConfig>,
 }
 
-/// Which of the files for TLS cannot be used, and why.
+/// Why a file for TLS cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -45,11 +44,11 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// What certificates must be for.
+    /// The name that certificates must have.
     pub const NAME: &'static str = "isvd-dist";
 
-    /// From a certificate chain, its key, and the authority's certificate, as PEM. What other
-    /// processes would refuse is an error here.
+    /// From a certificate chain, its key, and the certificate of the authority, as PEM. A certificate
+    /// that other processes would refuse is an error.
     pub fn new(certificate: &[u8], key: &[u8], authority: &[u8]) -> Result<Self, TlsError> {
         let chain = certificates(certificate).map_err(TlsError::Certificate)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::Key(error.to_string()))?;
@@ -58,19 +57,19 @@ impl Tls {
             roots.add(root).map_err(|error| TlsError::Authority(error.to_string()))?;
         }
         let (roots, provider) = (Arc::new(roots), Arc::new(ring::default_provider()));
-        let not_believed = |error: &dyn fmt::Display| TlsError::Authority(error.to_string());
-        let believes_answerers = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
+        let not_trusted = |error: &dyn fmt::Display| TlsError::Authority(error.to_string());
+        let verifies_answerers = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
-            .map_err(|error| not_believed(&error))?;
-        let believes_callers = WebPkiClientVerifier::builder_with_provider(roots, provider.clone())
+            .map_err(|error| not_trusted(&error))?;
+        let verifies_callers = WebPkiClientVerifier::builder_with_provider(roots, provider.clone())
             .build()
-            .map_err(|error| not_believed(&error))?;
+            .map_err(|error| not_trusted(&error))?;
 
         let (own, others, now) = (&chain[0], &chain[1..], UnixTime::now());
-        believes_answerers
+        verifies_answerers
             .verify_server_cert(own, others, &name(), &[], now)
             .map(drop)
-            .and_then(|()| believes_callers.verify_client_cert(own, others, now).map(drop))
+            .and_then(|()| verifies_callers.verify_client_cert(own, others, now).map(drop))
             .map_err(|error| TlsError::Certificate(explained(&error)))?;
 
         let unfit = |error: rustls::Error| match error {
@@ -81,13 +80,13 @@ impl Tls {
         let mut calling = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&versions)
             .map_err(unfit)?
-            .with_webpki_verifier(believes_answerers)
+            .with_webpki_verifier(verifies_answerers)
             .with_client_auth_cert(chain.clone(), key.clone_key())
             .map_err(unfit)?;
         let mut answering = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(unfit)?
-            .with_client_cert_verifier(believes_callers)
+            .with_client_cert_verifier(verifies_callers)
             .with_single_cert(chain, key)
             .map_err(unfit)?;
         // No session is resumed.
@@ -102,19 +101,21 @@ impl Tls {
             Role::Caller => ClientConnection::new(self.calling.clone(), name()).map(Into::into),
             Role::Answerer => ServerConnection::new(self.answering.clone()).map(Into::into),
         }
-        .map_err(told)?;
+        .map_err(tls_error)?;
         while connection.is_handshaking() {
             if let Err(error) = connection.complete_io(stream) {
-                // Tells the other side why, if it listens.
+                // Sends the reason to the other side.
                 while connection.wants_write() && connection.write_tls(stream).is_ok_and(|sent| sent > 0) {}
-                return Err(in_words(error));
+                return Err(handshake_error(error));
             }
         }
         if role == Role::Answerer {
             // The name of an answerer is verified in the handshake.
-            let shown = connection.peer_certificates().and_then(<[_]>::first);
-            let shown = shown.ok_or(rustls::Error::NoCertificatesPresented).map_err(told)?;
-            ParsedCertificate::try_from(shown).and_then(|shown| verify_server_name(&shown, &name())).map_err(told)?;
+            let certificate = connection.peer_certificates().and_then(<[_]>::first);
+            let certificate = certificate.ok_or(rustls::Error::NoCertificatesPresented).map_err(tls_error)?;
+            ParsedCertificate::try_from(certificate)
+                .and_then(|parsed| verify_server_name(&parsed, &name()))
+                .map_err(tls_error)?;
         }
         Ok(connection)
     }
@@ -141,13 +142,13 @@ fn name() -> ServerName<'static> {
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found =
         CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
-    if found.is_empty() { Err("there is no certificate in it".to_owned()) } else { Ok(found) }
+    if found.is_empty() { Err("it contains no certificate".to_owned()) } else { Ok(found) }
 }
 
 /// Explains a failed TLS handshake.
-fn in_words(error: io::Error) -> io::Error {
+fn handshake_error(error: io::Error) -> io::Error {
     if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) {
-        return io::Error::other("it hung up when it was to agree on TLS: does it use TLS, too?");
+        return io::Error::other("it closed the connection during the TLS handshake: does it use TLS, too?");
     }
     match error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>()) {
         Some(error) => io::Error::other(explained(error)),
@@ -156,7 +157,7 @@ fn in_words(error: io::Error) -> io::Error {
 }
 
 /// A TLS error as an I/O error.
-pub(super) fn told(error: rustls::Error) -> io::Error {
+pub(super) fn tls_error(error: rustls::Error) -> io::Error {
     io::Error::other(explained(&error))
 }
 
@@ -166,7 +167,7 @@ fn explained(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(wrong) => match wrong {
             Wrong::UnknownIssuer | Wrong::BadSignature => {
-                "its certificate is not signed by the authority that this process believes".to_owned()
+                "its certificate is not signed by the authority that this process trusts".to_owned()
             }
             Wrong::Expired | Wrong::ExpiredContext { .. } => "its certificate has expired".to_owned(),
             Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => "its certificate is not valid yet".to_owned(),
@@ -184,7 +185,7 @@ fn explained(error: &rustls::Error) -> String {
             other => format!("it refused TLS with this process: {other:?}"),
         },
         rustls::Error::InvalidMessage(_) | rustls::Error::InappropriateMessage { .. } => {
-            "it does not speak TLS, and this process does".to_owned()
+            "it does not use TLS, and this process does".to_owned()
         }
         other => format!("TLS with it failed: {other}"),
     }

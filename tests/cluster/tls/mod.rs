@@ -67,7 +67,7 @@ fn a_certificate_of_another_authority_is_refused() {
     let tls = ["one", "other"].map(|name| Authority::new().issue(&folder.path().join(name), Flaw::None));
     let arguments = tls.each_ref().map(|tls| with(SOON, tls));
     let [answerer, caller] = pair(folder.path(), [&arguments[0], &arguments[1]]);
-    caller.end().assert(4, &["its certificate is not signed by the authority that this process believes"]);
+    caller.end().assert(4, &["its certificate is not signed by the authority that this process trusts"]);
     answerer.end().assert(4, &["refused the certificate of this process"]);
 }
 
@@ -77,10 +77,10 @@ fn all_use_tls_or_none() {
     let tls = Authority::new().issue(folder.path(), Flaw::None);
     let secured = with(SOON, &tls);
     let [answerer, caller] = pair(folder.path(), [&secured, SOON]);
-    answerer.end().assert(4, &["it does not speak TLS, and this process does"]);
-    caller.end().assert(4, &["it speaks TLS, and this process does not"]);
+    answerer.end().assert(4, &["it does not use TLS, and this process does"]);
+    caller.end().assert(4, &["it uses TLS, and this process does not"]);
     let [answerer, caller] = pair(folder.path(), [SOON, &secured]);
-    answerer.end().assert(4, &["it speaks TLS, and this process does not"]);
+    answerer.end().assert(4, &["it uses TLS, and this process does not"]);
     caller.end().assert(4, &["does it use TLS, too?"]);
 }
 

@@ -349,7 +349,7 @@ fn a_checkpoint_of_another_run_is_refused_by_name() {
     ] {
         let (status, said) = Run::start(own.path(), 2, &[LONG, &["--resume"], more].concat()).end();
         assert_eq!(status.code(), Some(2), "{said}");
-        assert!(said.contains("is one of another run") && said.contains(word), "{said}");
+        assert!(said.contains("is of another run") && said.contains(word), "{said}");
     }
     let said =
         Run::start(own.path(), 1, &[LONG, &["--resume", "--set=evaluate.metrics=[\"auc\"]"]].concat()).end_well();
