@@ -30,8 +30,8 @@ impl Session<'_> {
         self.reduce(partial, "a product of panels")
     }
 
-    /// `[Y…]·small`, where `small` has `cols` columns and a row for each column of the blocks, without
-    /// communication.
+    /// `[Y…]·small`, where `small` has `cols` columns and a row for each column of the blocks,
+    /// without communication.
     ///
     /// # Panics
     /// If there is no block, they differ in their total rows, or `small` has another size.
@@ -44,8 +44,8 @@ impl Session<'_> {
         })
     }
 
-    /// [`Session::blocks_times_small`], written into the memory of the blocks. Unless a block is shared,
-    /// this takes the scratch memory of one tile.
+    /// [`Session::blocks_times_small`], written into the memory of the blocks. Unless a block is
+    /// shared, this takes the scratch memory of one tile.
     ///
     /// # Panics
     /// As [`Session::blocks_times_small`], or if `small` has more columns than the blocks together.
@@ -172,14 +172,14 @@ mod tests {
                 let [a, b, c] = blocks;
                 let blocks = [a?, b?, c?];
                 let x = session.random_normal(301, 3, 4, stream::SYNTHETIC)?;
-                let whole = session.hstack(&[&blocks[0], &blocks[1], &blocks[2], &x])?;
-                let expected = session.cross_gram(&whole, &x)?;
+                let stacked = session.hstack(&[&blocks[0], &blocks[1], &blocks[2], &x])?;
+                let expected = session.cross_gram(&stacked, &x)?;
                 let found = session.gram_against(&blocks, &x)?;
                 assert!(expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-4));
                 let small: Vec<f32> = found.iter().map(|&entry| entry as f32 / 301.0).collect();
                 let apart: Vec<&Shard> = blocks.iter().chain([&x]).collect();
                 let (one, other) =
-                    (session.times_small(&whole, &small, 3)?, session.blocks_times_small(&apart, &small, 3)?);
+                    (session.times_small(&stacked, &small, 3)?, session.blocks_times_small(&apart, &small, 3)?);
                 let squares = session.distance_squares(&one, &other, &[1.0; 3])?;
                 assert!(squares.iter().all(|square| *square < 1e-8), "{squares:?}");
                 Ok(())

@@ -52,8 +52,8 @@ impl ParallelizationContract<u64, Message> for Directed {
     }
 }
 
-/// Sets the weight of a message to one. Progress tracking counted it once for each worker when it was
-/// sent, and each worker counts the copy that it receives.
+/// Sets the weight of a message to one. Progress tracking counted it once for each worker when it
+/// was sent, and each worker counts the copy that it receives.
 pub(super) struct BroadcastPusher(Box<dyn Push<Pushed>>);
 
 impl Push<Pushed> for BroadcastPusher {

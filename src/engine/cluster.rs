@@ -202,8 +202,8 @@ where
     endings.swap_remove(cause.unwrap_or(0)).1.result
 }
 
-/// Joins the threads of a run, with a time limit if they may wait for processes that have not failed
-/// yet.
+/// Joins the threads of a run, with a time limit if they may wait for processes that have not
+/// failed yet.
 fn join_threads(guards: WorkerGuards<()>, others_may_wait: bool) {
     if !others_may_wait {
         guards.join();

@@ -2,8 +2,8 @@
 //!
 //! A message is the length of a header, the header in bincode, and a body. The header and the body
 //! are padded to multiples of eight bytes. The numbers of a block or a partial sum are the body, in
-//! raw little-endian form: those of a block stay, on arrival, in the bytes in which they came.
-//! Payloads that never leave a worker are sent as nothing.
+//! raw little-endian form. A received block refers to the received bytes, without a copy. Payloads
+//! that never leave a worker are sent as [`Payload::Nothing`].
 
 use std::io::Write;
 use std::sync::Arc;

@@ -237,8 +237,8 @@ fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<Gathere
     Ok(GatheredPanel { total_rows, cols, blocks })
 }
 
-/// Joins chunks into long blocks for the kernels. Chunks of one buffer are not copied; adjacent chunks
-/// that came as bytes are.
+/// Joins chunks into long blocks for the kernels. Chunks of one buffer are not copied; adjacent
+/// chunks that came as bytes are.
 fn joined(panel: GatheredPanel, pool: &mut Pool) -> GatheredPanel {
     let runs = panel.blocks.chunk_by(|one, next| match (&one.data, &next.data) {
         (BlockData::Shared(buffer, _), BlockData::Shared(next, _)) => Arc::ptr_eq(buffer, next),

@@ -1,9 +1,10 @@
 //! All-gather of the rows that sparse products of other processes read.
 //!
 //! A worker packs the rows that another process needs, in order, and sends them to its partner
-//! there, the worker with the same position in its process. The partner unpacks them and shares them
-//! with its process by pointer, so that a row crosses the network once for each process that needs
-//! it. Row numbers are not sent: both sides know them. Rows that are not needed are undefined.
+//! there, the worker with the same position in its process. The partner unpacks them and shares
+//! them with its process by pointer, so that a row crosses the network once for each process that
+//! needs it. Row numbers are not sent: both sides know them. Rows that are not needed are
+//! undefined.
 
 use std::cell::RefCell;
 use std::rc::Rc;

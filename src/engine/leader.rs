@@ -53,9 +53,9 @@ impl Session<'_> {
         })
     }
 
-    /// A result that the leader computes, on every worker with the same bits: for work that is bound
-    /// by memory, or that another kind of machine may round differently. An error of the leader ends
-    /// the run on all workers.
+    /// A result that the leader computes, on every worker with the same bits: for work that is
+    /// bound by memory, or that another kind of machine may round differently. An error of the
+    /// leader ends the run on all workers.
     ///
     /// ```
     /// use isvd_dist::engine::{Cluster, EngineError, run};

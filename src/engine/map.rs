@@ -6,8 +6,9 @@ use super::{EngineError, Session, Shard};
 use crate::kernel::panel::{Panel, PanelMut};
 
 impl Session<'_> {
-    /// A panel of `cols` columns computed tile by tile from others, without communication. `f` gets the
-    /// row numbers of a tile, these rows of each input, and the rows to fill, with their padding.
+    /// A panel of `cols` columns computed tile by tile from others, without communication. `f` gets
+    /// the row numbers of a tile, these rows of each input, and the rows to fill, with their
+    /// padding.
     ///
     /// # Panics
     /// If there is no input, or the inputs differ in their total rows.

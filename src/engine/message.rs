@@ -86,7 +86,7 @@ impl Payload {
     }
 }
 
-/// Consecutive rows of a panel, or consecutive ones of those that the receiving process needs.
+/// Consecutive rows of a panel, or consecutive entries of the list of rows that a process needs.
 #[derive(Clone)]
 pub(super) struct Block {
     pub(super) total_rows: usize,

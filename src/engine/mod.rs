@@ -1,13 +1,13 @@
 //! Distributed products and reductions on timely dataflow.
 //!
-//! [`run`] starts the workers. Each gets a [`Session`], and all run the same job. A panel is divided
-//! by rows into [`Shard`]s of complete tiles, one for each worker. A
+//! [`run`] starts the workers. Each gets a [`Session`], and all run the same job. A panel is
+//! divided by rows into [`Shard`]s of complete tiles, one for each worker. A
 //! [`Program`](crate::plan::Program) runs by one of two schedules, with the same bits:
 //!
 //! - *By rows*, it is a dataflow with one operator for each step, and one epoch for each product. A
-//!   panel is all-gathered before a step that reads all of its rows; between processes only the rows
-//!   that sparse products read are sent, if they are few. Reductions follow a fixed binary tree over
-//!   tiles.
+//!   panel is all-gathered before a step that reads all of its rows; between processes only the
+//!   rows that sparse products read are sent, if they are few. Reductions follow a fixed binary
+//!   tree over tiles.
 //! - *By columns*, for small matrices, each worker computes all steps of some columns.
 //!
 //! The bits of a result do not depend on the number of workers.

@@ -60,8 +60,8 @@ pub(super) struct PermutedMatrix {
 }
 
 impl PermutedMatrix {
-    /// The program for panels whose rows are permuted by P. `None` if it multiplies by another matrix,
-    /// or has a step that depends on the order of the rows.
+    /// The program for panels whose rows are permuted by P. `None` if it multiplies by another
+    /// matrix, or has a step that depends on the order of the rows.
     pub(super) fn program(&self, program: &Program) -> Option<Program> {
         let commutes = program.steps().iter().all(|step| match &step.action {
             Action::Sparse { matrix, .. } => Arc::ptr_eq(matrix, &self.original),

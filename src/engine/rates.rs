@@ -53,7 +53,7 @@ pub fn measure_rates(cluster: Cluster) -> Result<Rates, EngineError> {
         dense: rate(0, reference.dense),
         near: rate(1, reference.near),
         far: rate(2, reference.far),
-        turn: between.max(0.0) / chain.steps.len().max(1) as f64,
+        step_overhead: between.max(0.0) / chain.steps.len().max(1) as f64,
         network: reference.network,
     };
     let sparse = [&near, &far].map(program);

@@ -53,7 +53,8 @@ pub(super) struct RowExchange {
     pub(super) partners: Vec<Partner>,
 }
 
-/// The worker of another process with which a worker exchanges rows: the one with the same position.
+/// The worker of another process with which a worker exchanges rows: the one with the same
+/// position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Partner {
     pub(super) worker: usize,
@@ -86,8 +87,8 @@ impl RowExchange {
 }
 
 impl Session<'_> {
-    /// Exchanges the requests of all processes. Returns, by program, the values of which only needed
-    /// rows are sent, since they are few. All processes decide alike.
+    /// Exchanges the requests of all processes. Returns, by program, the values of which only
+    /// needed rows are sent, since they are few. All processes decide alike.
     pub(super) fn plan_row_exchanges(
         &mut self,
         wanted: &RowRequests,

@@ -1,7 +1,7 @@
 //! The operations of a job: products, reductions, collectives.
 //!
-//! All workers must call the methods that communicate in the same order. Reduced values are equal on
-//! all workers. Of a panel, each worker has its own rows.
+//! All workers must call the methods that communicate in the same order. Reduced values are equal
+//! on all workers. Of a panel, each worker has its own rows.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -324,8 +324,8 @@ impl<'a> Session<'a> {
         dense.map(Some).map_err(|_| self.missing_answer("a panel"))
     }
 
-    /// The columns of a panel that are gathered at a time: all, unless the copies of all workers would
-    /// take too much of the memory limit. Results do not depend on it.
+    /// The columns of a panel that are gathered at a time: all, unless the copies of all workers
+    /// would take too much of the memory limit. Results do not depend on it.
     pub fn columns_at_a_time(&self, rows: usize, columns: usize) -> usize {
         let copies = self.workers as u64 * panel_bytes(rows, columns);
         let is_tight = self.workers > 1 && self.memory.is_some_and(|memory| copies > memory / COPIES);

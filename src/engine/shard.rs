@@ -184,7 +184,8 @@ mod tests {
         assert!(pool.lent.len() == 1 && Arc::ptr_eq(&pool.lent[0].buffer, &held));
     }
 
-    /// Catches blocks of a basis that stay in memory while panels of twice their width are computed.
+    /// Catches blocks of a basis that stay in memory while panels of twice their width are
+    /// computed.
     #[test]
     fn a_buffer_of_half_the_length_is_freed() {
         let mut pool = Pool::default();

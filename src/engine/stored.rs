@@ -143,8 +143,8 @@ impl Session<'_> {
         self.reduce(partial, "a product of panels")
     }
 
-    /// The Gram matrix of a stored matrix, row-major. Tiles are masked one at a time, without a copy of
-    /// the matrix.
+    /// The Gram matrix of a stored matrix, row-major. Tiles are masked one at a time, without a
+    /// copy of the matrix.
     pub fn gram_of(&mut self, matrix: &Dense, mask: Option<Mask>) -> Result<Vec<f64>, EngineError> {
         let cols = matrix.columns();
         let (mut panel, mut scratch) = (Vec::new(), gram::Scratch::default());

@@ -1,7 +1,7 @@
 //! Measures the time of workers: computing, and waiting for other workers.
 //!
-//! Every step, every wait for messages and every panel sent is an event of [`tracing`] at level TRACE
-//! with the target [`TARGET`]. Sums are kept for the lifetime of the process.
+//! Every step, every wait for messages and every panel sent is an event of [`tracing`] at level
+//! TRACE with the target [`TARGET`]. Sums are kept for the lifetime of the process.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
@@ -129,7 +129,8 @@ impl Waiting {
         Self { since: Instant::now(), computing: CLOCK.with_borrow(|clock| clock.computing) }
     }
 
-    /// Ends the wait; `last` sent the last message. Steps computed meanwhile do not count as waiting.
+    /// Ends the wait; `last` sent the last message. Steps computed meanwhile do not count as
+    /// waiting.
     pub(super) fn end(self, step: &str, last: usize) {
         let now = Self::start();
         CLOCK.with_borrow_mut(|clock| {

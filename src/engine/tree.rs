@@ -1,9 +1,9 @@
 //! Reductions over tiles along a fixed binary tree.
 //!
-//! Node `i` of level `l` covers the tiles from `i·2^l` up to `(i+1)·2^l`, and combines the values of
-//! its two children. A worker combines the nodes within its run of tiles and sends the remaining few;
-//! every worker combines these to the root. The tree depends on the number of tiles alone, and so do
-//! the bits of the root.
+//! Node `i` of level `l` covers the tiles from `i·2^l` up to `(i+1)·2^l`, and combines the values
+//! of its two children. A worker combines the nodes within its run of tiles and sends the remaining
+//! few; every worker combines these to the root. The tree depends on the number of tiles alone, and
+//! so do the bits of the root.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

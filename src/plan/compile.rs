@@ -2,8 +2,8 @@
 //!
 //! The compiler descends the expression with a scaled value, and returns the product as a sum of
 //! terms. Only leaves make products. Scalars and diagonals become factors of terms, and a sum
-//! becomes a panel only where a step needs one. Products are cached by node, so that shared parts of
-//! the expression are shared in the program.
+//! becomes a panel only where a step needs one. Products are cached by node, so that shared parts
+//! of the expression are shared in the program.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub(super) struct Scaled {
     pub(super) diagonal: Option<Diagonal>,
 }
 
-/// Identifies a diagonal by the address of its values. The compiler keeps every diagonal alive, so an
-/// address is not used again.
+/// Identifies a diagonal by the address of its values. The compiler keeps every diagonal alive, so
+/// an address is not used again.
 fn diagonal_key(diagonal: &Option<Diagonal>) -> usize {
     diagonal.as_ref().map_or(0, |diagonal| diagonal.values.as_ptr().addr())
 }
@@ -203,8 +203,8 @@ impl Compiler {
         }
     }
 
-    /// `matrix · sum`. The coefficient of a single term is applied to the product; several terms are
-    /// summed first.
+    /// `matrix · sum`. The coefficient of a single term is applied to the product; several terms
+    /// are summed first.
     pub(super) fn product_of_sum(&mut self, matrix: &Matrix, side: Side, sum: Sum) -> Sum {
         self.with_scaled(sum, side.shape_of(matrix).columns, |compiler, x| compiler.product(matrix, side, x))
     }
@@ -352,8 +352,8 @@ impl Compiler {
         product
     }
 
-    /// The value of a panel, computed if it was not before. `diagonals` are those whose addresses are
-    /// part of the key; they stay alive with it.
+    /// The value of a panel, computed if it was not before. `diagonals` are those whose addresses
+    /// are part of the key; they stay alive with it.
     fn make(&mut self, key: Made, diagonals: Vec<Diagonal>, rows: usize, action: impl FnOnce() -> Action) -> Value {
         if let Some((value, _)) = self.made.get(&key) {
             return *value;

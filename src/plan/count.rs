@@ -99,7 +99,8 @@ impl Program {
         }
     }
 
-    /// The most panels that are in memory at once, and the most bytes, of the values that `counts` selects.
+    /// The most panels that are in memory at once, and the most bytes, of the values that `counts`
+    /// selects.
     pub(super) fn peak(&self, widths: &[usize], counts: impl Fn(Value) -> bool) -> (usize, u64) {
         let mut last_reader = vec![0; self.steps.len() + 1];
         for (position, step) in self.steps.iter().enumerate() {

@@ -14,7 +14,8 @@ pub enum Effort {
     Written,
     /// Common sub-products are computed once, and polynomials use Horner's rule.
     Shared,
-    /// As [`Shared`](Effort::Shared), and products of the same matrix are merged where algebra allows.
+    /// As [`Shared`](Effort::Shared), and products of the same matrix are merged where algebra
+    /// allows.
     #[default]
     Planned,
 }
@@ -37,7 +38,8 @@ impl Program {
     /// let a = Matrix::sparse("A", Arc::new(Sparse::from_triplets(2, 2, vec![(0, 1)], None)?));
     /// let b = Matrix::sparse("B", Arc::new(Sparse::from_triplets(2, 2, vec![(1, 1)], None)?));
     /// let square = &a * &a + &a * &b + &b * &a + &b * &b;
-    /// let products = |effort| Program::compile_with(&square, Side::Plain, effort).sparse_products();
+    /// let program = |effort| Program::compile_with(&square, Side::Plain, effort);
+    /// let products = |effort| program(effort).sparse_products();
     /// assert_eq!([Effort::Written, Effort::Shared, Effort::Planned].map(products), [8, 6, 4]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -22,7 +22,8 @@ impl Program {
     /// let once = &t * &x;
     /// let twice = &t * &once;
     /// let program = Program::form(&Matrix::beside(&[x, once, twice]));
-    /// assert_eq!(program.to_string(), "v1 = load X\nv2 = gemm T·v1\nv3 = gemm T·v2\nv4 = hstack [v1, v2, v3]\nanswer v4");
+    /// let steps: Vec<String> = program.steps().iter().map(ToString::to_string).collect();
+    /// assert_eq!(steps, ["load X", "gemm T·v1", "gemm T·v2", "hstack [v1, v2, v3]"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn form(matrix: &Matrix) -> Program {

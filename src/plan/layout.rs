@@ -226,7 +226,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every tile has one owner, and no worker of a single process has much more work than a fair share.
+        /// Every tile has one owner, and no worker of a single process has much more work than a
+        /// fair share.
         #[test]
         fn tiles_are_dealt_out_whole_and_fairly(
             rows in 0usize..20_000,

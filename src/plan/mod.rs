@@ -9,8 +9,8 @@
 //! - polynomials are evaluated by Horner's rule,
 //! - products of the same stored matrix are merged where algebra allows.
 //!
-//! [`Effort`] selects which of these rewrites are applied. [`Program::form`] compiles the other kind
-//! of program: it computes the entries of a matrix that is small enough to be stored.
+//! [`Effort`] selects which of these rewrites are applied. [`Program::form`] compiles the other
+//! kind of program: it computes the entries of a matrix that is small enough to be stored.
 //!
 //! [`cost`] estimates time, memory and network traffic of a program. [`Layouts`] assigns rows to
 //! workers, and [`needs`] counts the rows that a process needs from the others.

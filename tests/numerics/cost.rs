@@ -101,7 +101,7 @@ fn a_faster_machine_is_estimated_to_be_faster() {
     let matrix = embedding_of(&ring(500, false), Normalize::Row, false, false, 3);
     let program = Program::compile(&matrix, Side::Plain);
     let slow = Machine::REFERENCE;
-    let Rates { sparse_near, sparse_far, dense, near, far, turn, network } = Rates::REFERENCE;
+    let Rates { sparse_near, sparse_far, dense, near, far, step_overhead, network } = Rates::REFERENCE;
     let half = |picking: Picking| Picking { entry: 0.5 * picking.entry, column: 0.5 * picking.column };
     let fast = Rates {
         sparse_near: half(sparse_near),
@@ -109,7 +109,7 @@ fn a_faster_machine_is_estimated_to_be_faster() {
         dense: 2.0 * dense,
         near: 2.0 * near,
         far: 2.0 * far,
-        turn,
+        step_overhead,
         network,
     };
     let seconds = |rates| program.estimate(32, &Machine { rates, ..slow }).seconds;

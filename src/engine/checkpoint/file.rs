@@ -49,8 +49,8 @@ impl CheckpointFile {
         self.rows.checked_mul(self.row_bytes).filter(|&bytes| usize::try_from(bytes).is_ok())
     }
 
-    /// Whether it can hold a panel. The tiling bounds the rows by the number of checksums, even if a row
-    /// has no bytes.
+    /// Whether it can hold a panel. The tiling bounds the rows by the number of checksums, even if
+    /// a row has no bytes.
     pub(super) fn is_of_panel(&self) -> bool {
         let tile_rows = |rows| Tiling::new(rows).tile_rows() as u64;
         self.row_bytes.is_multiple_of(size_of::<f32>() as u64)
@@ -62,8 +62,8 @@ impl CheckpointFile {
         self.row_bytes as usize / size_of::<f32>()
     }
 
-    /// Calls `take` with each tile of a file of `length` bytes, after its checksum was verified. Memory
-    /// use is bounded by the length of the file.
+    /// Calls `take` with each tile of a file of `length` bytes, after its checksum was verified.
+    /// Memory use is bounded by the length of the file.
     pub(super) fn read(&self, mut from: impl Read, length: u64, mut take: impl FnMut(&[u8])) -> Result<(), Damage> {
         let file = || self.file.clone();
         let expected = self.bytes().unwrap_or(u64::MAX);

@@ -21,7 +21,8 @@ struct Flags {
 }
 
 impl Interrupt {
-    /// Asks the run to end. False if the run does not check for it: the caller may then end it at once.
+    /// Asks the run to end. False if the run does not check for it: the caller may then end it at
+    /// once.
     pub fn ask(&self) -> bool {
         self.0.is_asked.store(true, SeqCst);
         self.0.is_held.load(SeqCst)

@@ -15,7 +15,8 @@ use crate::engine::leader::decode;
 use crate::engine::message::GatheredPanel;
 use crate::engine::{EngineError, Session, Shard};
 
-/// The checkpoints of one stage, on one worker. All workers must call its methods in the same order.
+/// The checkpoints of one stage, on one worker. All workers must call its methods in the same
+/// order.
 pub struct CheckpointLog {
     work: Option<Work>,
     label: String,
@@ -51,7 +52,8 @@ impl CheckpointLog {
         Self { work, label: label.into(), has_begun: false, written: HashSet::new() }
     }
 
-    /// The numbers of the state to resume from, if there is one, and this worker's rows of its panels.
+    /// The numbers of the state to resume from, if there is one, and this worker's rows of its
+    /// panels.
     pub fn resume<N: DeserializeOwned>(
         &mut self,
         session: &mut Session<'_>,

@@ -146,7 +146,8 @@ impl Work {
             written = self.writer.commit(Instant::now(), |store| self.write(store, label, result));
         }
         if is_interrupted {
-            // No process ends before the checkpoint is written: some schedulers then end the others.
+            // No process ends before the checkpoint is written: some schedulers then end the
+            // others.
             let reason = log::reason_of(written);
             run(cluster, Vec::new(), move |session| log::share(session, &reason))??;
             return Err(self.interrupted());

@@ -42,8 +42,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a folder, which need not exist. A resumed run uses the newest intact checkpoint; one of
-    /// another run is an error.
+    /// Opens a folder, which need not exist. A resumed run uses the newest intact checkpoint; one
+    /// of another run is an error.
     pub fn open(
         folder: &Path,
         run: Identity,
@@ -136,8 +136,8 @@ impl Store {
         self.number + 1
     }
 
-    /// Writes a file of `rows` rows, which `fill` pushes. If the disk is full, removes older checkpoints
-    /// and tries again.
+    /// Writes a file of `rows` rows, which `fill` pushes. If the disk is full, removes older
+    /// checkpoints and tries again.
     pub(super) fn write(
         &mut self,
         name: &str,

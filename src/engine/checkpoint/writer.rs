@@ -186,8 +186,8 @@ impl CheckpointWriter {
         self.policy.every.is_some_and(|every| self.clock().last.elapsed() >= least(every))
     }
 
-    /// Writes a checkpoint with the record that `write` returns; `start` is when it began. The clock
-    /// restarts even on failure.
+    /// Writes a checkpoint with the record that `write` returns; `start` is when it began. The
+    /// clock restarts even on failure.
     pub(super) fn commit(
         &self,
         start: Instant,

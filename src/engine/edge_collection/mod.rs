@@ -1,10 +1,10 @@
 //! The edges of a changing graph, as a differential collection.
 //!
-//! An [`EdgeCollection`] has threads of its own, which sleep between batches. Each stores the edges of
-//! some rows in an arrangement, one update for each edge, with its weight as value. A batch sets
-//! weights. The old weights are looked up in the arrangement and retracted, so that an edge is stored
-//! at most once. The same dataflow computes the changes of node degrees. The result of a batch does
-//! not depend on the number of workers.
+//! An [`EdgeCollection`] has threads of its own, which sleep between batches. Each stores the edges
+//! of some rows in an arrangement, one update for each edge, with its weight as value. A batch sets
+//! weights. The old weights are looked up in the arrangement and retracted, so that an edge is
+//! stored at most once. The same dataflow computes the changes of node degrees. The result of a
+//! batch does not depend on the number of workers.
 
 mod arrangement;
 
@@ -111,8 +111,8 @@ impl EdgeCollection {
         Ok(collection)
     }
 
-    /// Sets the weights of edges; `None` removes an edge. The last entry for an edge counts. A batch is
-    /// applied completely or not at all.
+    /// Sets the weights of edges; `None` removes an edge. The last entry for an edge counts. A
+    /// batch is applied completely or not at all.
     pub fn apply(
         &mut self,
         edges: impl IntoIterator<Item = ((u32, u32), Option<f32>)>,

@@ -31,8 +31,8 @@ fn arrived(block: Block) -> Block {
 }
 
 proptest! {
-    /// Packed rows are unpacked to their positions, in any order of arrival; all other rows are NaN. A
-    /// block that is missing or arrives twice is an error.
+    /// Packed rows are unpacked to their positions, in any order of arrival; all other rows are
+    /// NaN. A block that is missing or arrives twice is an error.
     #[test]
     fn rows_come_back_to_their_places(
         cuts in proptest::collection::vec(0usize..30_000, 1..4),

@@ -48,7 +48,8 @@ impl Mesh {
         self.with_all(|process| Ok(self.connect(process, generation, agreement, None)?.0))
     }
 
-    /// Runs `act` for all other processes in parallel, so that a missing one does not delay the others.
+    /// Runs `act` for all other processes in parallel, so that a missing one does not delay the
+    /// others.
     fn with_all<T: Send>(
         &self,
         act: impl Fn(usize) -> Result<T, ConnectFailure> + Sync,

@@ -1,8 +1,8 @@
 //! Decides which error ends this process.
 //!
 //! When a peer is lost, its control connection closes, its data connection breaks, and other peers
-//! report errors, all at about the same time. The first error is reported; the threads with the others
-//! wait until the process exits.
+//! report errors, all at about the same time. The first error is reported; the threads with the
+//! others wait until the process exits.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;

@@ -1,8 +1,8 @@
 //! Accepts connections of the processes of the cluster, and refuses all others.
 //!
 //! The port stays open, since every run has connections of its own. Each caller has a thread and a
-//! deadline. The number of callers without a proof is limited: the oldest is dropped for a new one. A
-//! process of the cluster that is dropped tries again.
+//! deadline. The number of callers without a proof is limited: the oldest is dropped for a new one.
+//! A process of the cluster that is dropped tries again.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

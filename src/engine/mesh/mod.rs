@@ -42,8 +42,8 @@ use link::Link;
 use listener::Listener;
 pub use tls::{Tls, TlsError};
 
-/// Time for a process to report an error of its own before it reports one of another process: the same
-/// error often occurs in all.
+/// Time for a process to report an error of its own before it reports one of another process: the
+/// same error often occurs in all.
 const GRACE: Duration = Duration::from_secs(1);
 /// Time limit for sending a control message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(1);
@@ -108,8 +108,9 @@ impl std::fmt::Debug for Mesh {
 impl Mesh {
     /// Connects to all other processes, and compares agreements.
     ///
-    /// From then on `end_process` is called if another process is lost or ends the run. It reports the
-    /// error to the user and exits. The mesh is never freed: its threads monitor the other processes.
+    /// From then on `end_process` is called if another process is lost or ends the run. It reports
+    /// the error to the user and exits. The mesh is never freed: its threads monitor the other
+    /// processes.
     pub fn join(
         settings: Settings,
         agreement: &ClusterAgreement,
@@ -198,7 +199,8 @@ impl Mesh {
         format!("process {process} ({})", self.settings.addresses[process])
     }
 
-    /// Sends a message to all peers. Errors are ignored: the thread that monitors a peer reports them.
+    /// Sends a message to all peers. Errors are ignored: the thread that monitors a peer reports
+    /// them.
     fn send_to_all(&self, message: &Message) {
         for peer in &self.peers {
             let control = peer.control.lock().unwrap_or_else(PoisonError::into_inner);

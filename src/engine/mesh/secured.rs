@@ -1,7 +1,7 @@
 //! The state of a TLS connection.
 //!
-//! One thread reads while another writes, and either may wait for the network. Neither holds the lock
-//! of the TLS state meanwhile.
+//! One thread reads while another writes, and either may wait for the network. Neither holds the
+//! lock of the TLS state meanwhile.
 
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ const READ_BYTES: usize = 64 << 10;
 pub(super) struct Secured {
     connection: Mutex<Connection>,
     incoming: Mutex<Incoming>,
-    /// Encrypted bytes that are not sent yet. The lock is held while they are sent, since they must be
-    /// sent in the order of encryption.
+    /// Encrypted bytes that are not sent yet. The lock is held while they are sent, since they must
+    /// be sent in the order of encryption.
     outgoing: Mutex<Vec<u8>>,
 }
 
@@ -42,8 +42,8 @@ impl Secured {
         Self { connection: Mutex::new(connection), incoming: Mutex::new(incoming), outgoing: Mutex::default() }
     }
 
-    /// Reads decrypted bytes. Waits for the network once: an incomplete record gives `Interrupted`, so
-    /// that the caller can check its deadline.
+    /// Reads decrypted bytes. Waits for the network once: an incomplete record gives `Interrupted`,
+    /// so that the caller can check its deadline.
     pub(super) fn read(&self, mut network: impl Read, buffer: &mut [u8]) -> io::Result<usize> {
         let mut incoming = lock(&self.incoming);
         let mut has_waited = false;
@@ -74,7 +74,8 @@ impl Secured {
         }
     }
 
-    /// Encrypts and writes some bytes. Bytes that cannot be sent in time are sent before the next ones.
+    /// Encrypts and writes some bytes. Bytes that cannot be sent in time are sent before the next
+    /// ones.
     pub(super) fn write(&self, network: impl Write, bytes: &[u8]) -> io::Result<usize> {
         self.send(network, |connection| connection.writer().write(bytes))
     }

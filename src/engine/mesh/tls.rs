@@ -1,7 +1,8 @@
 //! TLS between processes: both sides present certificates of the same authority.
 //!
-//! A certificate is for the cluster, not for a machine: it must have the name [`Tls::NAME`], and all
-//! processes may use the same one. Other certificates of the authority are refused by their names.
+//! A certificate is for the cluster, not for a machine: it must have the name [`Tls::NAME`], and
+//! all processes may use the same one. Other certificates of the authority are refused by their
+//! names.
 
 use std::fmt::{self, Debug, Formatter};
 use std::io::{self, Read, Write};
@@ -47,8 +48,8 @@ impl Tls {
     /// The name that certificates must have.
     pub const NAME: &'static str = "isvd-dist";
 
-    /// From a certificate chain, its key, and the certificate of the authority, as PEM. A certificate
-    /// that other processes would refuse is an error.
+    /// From a certificate chain, its key, and the certificate of the authority, as PEM. A
+    /// certificate that other processes would refuse is an error.
     pub fn new(certificate: &[u8], key: &[u8], authority: &[u8]) -> Result<Self, TlsError> {
         let chain = certificates(certificate).map_err(TlsError::Certificate)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::Key(error.to_string()))?;

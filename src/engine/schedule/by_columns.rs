@@ -1,10 +1,10 @@
 //! Small products by columns: each worker computes some columns of all steps.
 //!
 //! On a small matrix a step takes less time than a message to another worker. The columns of most
-//! programs are independent, so a worker can compute all steps of a few columns, in panels that stay
-//! in its cache. Workers communicate twice: they gather all rows of the input, and they exchange
-//! columns of the output for rows. Each column passes the same kernels and the same reduction tree
-//! as by rows, so the bits are equal.
+//! programs are independent, so a worker can compute all steps of a few columns, in panels that
+//! stay in its cache. Workers communicate twice: they gather all rows of the input, and they
+//! exchange columns of the output for rows. Each column passes the same kernels and the same
+//! reduction tree as by rows, so the bits are equal.
 //!
 //! Panels of at most one lane group of columns have their rows permuted by [`PermutedMatrix`], if
 //! all steps multiply by the same matrix.
@@ -32,8 +32,8 @@ use crate::kernel::panel::{copy_row, stride};
 use crate::kernel::{LANES, Simd};
 use crate::plan::{Action, Layouts, Leaf, Program, Value};
 
-/// Most multiplications of a product that runs by columns. Larger ones take longer to read the whole
-/// matrix on each worker than to wait for the others.
+/// Most multiplications of a product that runs by columns. Larger ones take longer to read the
+/// whole matrix on each worker than to wait for the others.
 const MOST_MULTIPLICATIONS: usize = 4 << 20;
 /// Largest panel in bytes that runs by columns. Larger ones do not stay in a worker's cache.
 const MOST_BYTES: usize = 2 << 20;

@@ -1,9 +1,9 @@
 //! Schedules of a program: by rows and by columns.
 //!
 //! By rows, a program is a dataflow with one operator a step. A worker has its rows of every panel,
-//! and all-gathers and all-reduces connect the steps. By columns, a worker computes all steps of some
-//! columns of the input without waiting for the others. Both schedules are backends of the same
-//! `Interpreter`, and give the same bits.
+//! and all-gathers and all-reduces connect the steps. By columns, a worker computes all steps of
+//! some columns of the input without waiting for the others. Both schedules are backends of the
+//! same `Interpreter`, and give the same bits.
 
 mod by_columns;
 mod by_rows;
@@ -23,8 +23,8 @@ pub(super) enum Schedule {
 }
 
 impl Schedule {
-    /// The schedule for several programs in sequence, on a panel of `cols` columns: by columns if all
-    /// of them allow it and are small.
+    /// The schedule for several programs in sequence, on a panel of `cols` columns: by columns if
+    /// all of them allow it and are small.
     pub(super) fn choose<'a>(
         programs: impl Iterator<Item = Option<&'a Rc<ColumnSchedule>>>,
         cols: usize,

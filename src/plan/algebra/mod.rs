@@ -1,8 +1,8 @@
 //! Merges products of the same matrix.
 //!
-//! M is a polynomial in letters that do not commute: stored matrices, the matrix of ones, slices and
-//! stacks of rows. A program is a list of nodes `letter · (Σ c · diagonal · earlier node)`, and two
-//! sweeps shorten it:
+//! M is a polynomial in letters that do not commute: stored matrices, the matrix of ones, slices
+//! and stacks of rows. A program is a list of nodes `letter · (Σ c · diagonal · earlier node)`, and
+//! two sweeps shorten it:
 //!
 //! - *Right sweep.* Nodes of one letter with proportional inputs are merged: `A·x + A·2x = 3·A·x`.
 //! - *Left sweep.* Nodes of one letter whose results are read in proportion are merged, and their

@@ -33,7 +33,8 @@ impl Algebra {
         absorbed
     }
 
-    /// The monomial and the factor by which two lists of readings differ, if they are in proportion.
+    /// The monomial and the factor by which two lists of readings differ, if they are in
+    /// proportion.
     fn quotient(&mut self, of: &[Reading], to: &[Reading]) -> Option<(Monomial, f64)> {
         let monomial = self.monomials.divided(of.first()?.monomial, to.first()?.monomial)?;
         if of.iter().zip(to).any(|(of, to)| self.monomials.times(monomial, to.monomial) != of.monomial) {

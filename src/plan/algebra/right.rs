@@ -9,8 +9,9 @@ use super::{Algebra, Entry, LARGEST_PLAN, Letter, Sum, Sums, add_entry, ratio};
 type Reads = Vec<Vec<(usize, Monomial)>>;
 
 impl Algebra {
-    /// Merges nodes of one letter with proportional inputs into the first of them, and expands panels
-    /// with one reader. Returns the number of nodes removed, or `None` if the sums become too long.
+    /// Merges nodes of one letter with proportional inputs into the first of them, and expands
+    /// panels with one reader. Returns the number of nodes removed, or `None` if the sums become
+    /// too long.
     pub(super) fn sweep_right(&mut self, sums: Sums) -> Option<usize> {
         let order = self.order();
         let readers = self.readers(&order);
@@ -75,8 +76,8 @@ impl Algebra {
         self.nodes[node].inputs.iter().map(Vec::len).sum()
     }
 
-    /// Removes the coefficient of the single term that a product reads, and returns it: the epilogue
-    /// of a product can apply a coefficient, its input cannot.
+    /// Removes the coefficient of the single term that a product reads, and returns it: the
+    /// epilogue of a product can apply a coefficient, its input cannot.
     fn take_factor(&mut self, node: usize) -> f64 {
         let is_stack = matches!(self.letters[self.nodes[node].letter], Letter::Stack { .. });
         match self.nodes[node].inputs[0].as_mut_slice() {

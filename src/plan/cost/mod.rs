@@ -88,7 +88,7 @@ impl Program {
             let network_seconds = network_bytes as f64 / machine.processes as f64 / machine.rates.network;
             Estimate {
                 seconds: CALL + self.work(step, position, &widths, &count, machine) / machine.all_workers(),
-                before: machine.rates.turn + network_seconds,
+                before: machine.rates.step_overhead + network_seconds,
                 count,
                 network_bytes,
             }
@@ -153,8 +153,8 @@ impl Program {
                 let blocks = width.div_ceil(BLOCK);
                 let picked = matrix.nonzeros() as f64 * picking_seconds(matrix, width, rates);
                 let runs = matrix.runs();
-                // A row of the result is read and written for every strip that has entries in it. The
-                // first time is part of the bytes of the step.
+                // A row of the result is read and written for every strip that has entries in it.
+                // The first time is part of the bytes of the step.
                 let again = 2 * panel_bytes(runs.saturating_sub(step.rows), width);
                 // The time of panels in a cache is part of `RUN`.
                 let panels = count.bytes - matrix.bytes() as u64;
@@ -198,6 +198,6 @@ fn picking_seconds(matrix: &Sparse, width: usize, rates: &Rates) -> f64 {
         let [near, far] = [&rates.sparse_near, &rates.sparse_far].map(|picking| picking.seconds(columns));
         near * (far / near).powf(distance.min(1.0))
     };
-    let (whole, rest) = (stride(width) / BLOCK, stride(width) % BLOCK);
-    whole as f64 * of_block(BLOCK) + if rest > 0 { of_block(rest) } else { 0.0 }
+    let (blocks, rest) = (stride(width) / BLOCK, stride(width) % BLOCK);
+    blocks as f64 * of_block(BLOCK) + if rest > 0 { of_block(rest) } else { 0.0 }
 }

@@ -13,8 +13,8 @@ pub struct Rates {
     pub near: f64,
     /// Bytes a second from and to memory.
     pub far: f64,
-    /// Seconds from the end of one step to the start of the next.
-    pub turn: f64,
+    /// Seconds from the end of a step to the start of the next.
+    pub step_overhead: f64,
     /// Bytes a second that a process sends or receives over the network.
     pub network: f64,
 }
@@ -42,15 +42,15 @@ impl Picking {
 }
 
 impl Rates {
-    /// A core of an ordinary server, and ten gigabits a second between machines. Plans are chosen by
-    /// these rates everywhere, so that they do not depend on the load of the machine.
+    /// A core of an ordinary server, and ten gigabits a second between machines. Plans are chosen
+    /// by these rates everywhere, so that they do not depend on the load of the machine.
     pub const REFERENCE: Rates = Rates {
         sparse_near: Picking { entry: 0.5e-9, column: 0.09e-9 },
         sparse_far: Picking { entry: 2.5e-9, column: 0.18e-9 },
         dense: 70e9,
         near: 30e9,
         far: 14e9,
-        turn: 20e-6,
+        step_overhead: 20e-6,
         network: 1.1e9,
     };
 }
