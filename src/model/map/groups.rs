@@ -1,24 +1,27 @@
-//! Communities: groups of points that are more alike than chance would have it.
+//! Communities of the graph of neighbours, by the Louvain method.
 
-use super::neighbours::Alike;
+use std::collections::BTreeMap;
 
-/// Passes over all points before what they have found is good enough.
+use super::neighbours::Edge;
+
+/// Passes over all nodes of a level.
 const PASSES: usize = 20;
-/// How much alikeness by chance counts: with less than one, groups are larger and fewer.
+/// The resolution of modularity. With less than one, communities are larger and fewer.
 const RESOLUTION: f64 = 0.3;
 /// A gain of modularity below this is rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// The community of every point, numbered from the largest down, and how many there are. Points move to the neighbouring
-/// community that raises modularity most until none does; then communities move as points do, until nothing changes.
-pub(super) fn communities(likeness: &[Alike], count: usize) -> (Vec<u32>, usize) {
-    let pairs = likeness.iter().map(|pair| (pair.points.map(|point| point as usize), f64::from(pair.weight)));
+/// The community of every point, numbered from the largest down, and the number of communities.
+/// Points move to the neighbouring community that raises modularity most until none does; then
+/// communities move as points do, until nothing changes.
+pub(super) fn communities(edges: &[Edge], count: usize) -> (Vec<u32>, usize) {
+    let pairs = edges.iter().map(|edge| (edge.points.map(|point| point as usize), f64::from(edge.weight)));
     let mut level = Level::new(count, pairs.collect());
     let mut groups: Vec<usize> = (0..count).collect();
     loop {
         let (moved, left) = level.local_moves();
         groups.iter_mut().for_each(|group| *group = moved[*group]);
-        if left == level.count {
+        if left == level.neighbours.len() {
             break;
         }
         level = level.joined(&moved, left);
@@ -28,52 +31,41 @@ pub(super) fn communities(likeness: &[Alike], count: usize) -> (Vec<u32>, usize)
 
 /// A weighted graph whose nodes are points or communities.
 struct Level {
-    count: usize,
-    /// Each pair once, the ends of a loop alike.
-    pairs: Vec<([usize; 2], f64)>,
-    /// Where the neighbours of each node start.
-    starts: Vec<usize>,
-    neighbours: Vec<(usize, f64)>,
-    /// The weights of all ends at a node, a loop counting twice.
+    /// The weight of each pair, once.
+    pairs: BTreeMap<[usize; 2], f64>,
+    /// The neighbours of each node, itself not included.
+    neighbours: Vec<Vec<(usize, f64)>>,
+    /// The sum of the weights at each node; a loop counts twice.
     strengths: Vec<f64>,
 }
 
 impl Level {
-    fn new(count: usize, pairs: Vec<([usize; 2], f64)>) -> Self {
-        let mut starts = vec![0; count + 1];
-        let mut strengths = vec![0.0; count];
-        for &([one, other], weight) in &pairs {
-            strengths[one] += weight;
-            strengths[other] += weight;
-            if one != other {
-                starts[one + 1] += 1;
-                starts[other + 1] += 1;
-            }
-        }
-        (0..count).for_each(|node| starts[node + 1] += starts[node]);
-        let mut ends = starts.clone();
-        let mut neighbours = vec![(0, 0.0); starts[count]];
-        for &([one, other], weight) in pairs.iter().filter(|([one, other], _)| one != other) {
+    fn new(count: usize, pairs: BTreeMap<[usize; 2], f64>) -> Self {
+        let (mut neighbours, mut strengths) = (vec![Vec::new(); count], vec![0.0; count]);
+        for (&[one, other], &weight) in &pairs {
             for (from, to) in [(one, other), (other, one)] {
-                neighbours[ends[from]] = (to, weight);
-                ends[from] += 1;
+                strengths[from] += weight;
+                if from != to {
+                    neighbours[from].push((to, weight));
+                }
             }
         }
-        Self { count, pairs, starts, neighbours, strengths }
+        Self { pairs, neighbours, strengths }
     }
 
     /// The community of every node once no node would rather be in another, and how many are left.
     fn local_moves(&self) -> (Vec<usize>, usize) {
-        let mut community: Vec<usize> = (0..self.count).collect();
+        let count = self.neighbours.len();
+        let mut community: Vec<usize> = (0..count).collect();
         let mut totals = self.strengths.clone();
         let all: f64 = self.strengths.iter().sum();
-        let mut weights = vec![0.0; self.count];
+        let mut weights = vec![0.0; count];
         let mut touched = Vec::new();
         for _ in 0..PASSES {
             let mut is_changed = false;
-            for node in 0..self.count {
+            for node in 0..count {
                 let (own, strength) = (community[node], self.strengths[node]);
-                for &(to, weight) in &self.neighbours[self.starts[node]..self.starts[node + 1]] {
+                for &(to, weight) in &self.neighbours[node] {
                     let to = community[to];
                     if weights[to] == 0.0 {
                         touched.push(to);
@@ -106,15 +98,10 @@ impl Level {
             let (one, other) = (community[one], community[other]);
             [one.min(other), one.max(other)]
         };
-        let mut pairs: Vec<_> = self.pairs.iter().map(|&(pair, weight)| (ends(pair), weight)).collect();
-        pairs.sort_by_key(|&(pair, _)| pair);
-        pairs.dedup_by(|again, first| {
-            let is_same = again.0 == first.0;
-            if is_same {
-                first.1 += again.1;
-            }
-            is_same
-        });
+        let mut pairs = BTreeMap::new();
+        for (&pair, weight) in &self.pairs {
+            *pairs.entry(ends(pair)).or_insert(0.0) += weight;
+        }
         Self::new(count, pairs)
     }
 }

@@ -1,7 +1,7 @@
 //! Places that keep neighbours together.
 
 use super::Options;
-use super::neighbours::Alike;
+use super::neighbours::Edge;
 use super::points::spread;
 use crate::kernel::random::{stream, words};
 
@@ -9,28 +9,29 @@ use crate::kernel::random::{stream, words};
 const STEP: f32 = 4.0;
 /// Keeps the push between points at the same place finite.
 const SOFT: f32 = 1e-3;
-/// How hard the points of a pair are pulled, beside one that each of them is pushed off: less than UMAP does, so that groups
-/// have room inside.
+/// The strength of attraction relative to repulsion. UMAP uses one; with less, the points of a
+/// group do not coincide.
 const PULL: f32 = 0.6;
-/// How many points each end of a pair is pushed off.
+/// Random points that repel each end of an edge when it attracts.
 const PUSHES: usize = 2;
 
-/// Moves the points: those of a pair together, the oftener the more alike they are, and each off others at random. The
-/// likeness of two places is 1/(1 + d²), as that of t-SNE is.
-pub(super) fn lay_out(mut places: Vec<[f32; 2]>, likeness: &[Alike], options: &Options) -> Vec<[f32; 2]> {
+/// Moves the points by stochastic gradient descent, as UMAP does: the ends of an edge attract each
+/// other, more often if its weight is larger, and random points repel them. The similarity of two
+/// places at distance d is 1/(1 + d²).
+pub(super) fn lay_out(mut places: Vec<[f32; 2]>, edges: &[Edge], options: &Options) -> Vec<[f32; 2]> {
     let rounds = options.rounds;
-    let most = likeness.iter().map(|pair| pair.weight).fold(0.0, f32::max);
-    // A pair is moved every so many rounds.
-    let periods: Vec<f32> = likeness.iter().map(|pair| most / pair.weight).collect();
+    let most = edges.iter().map(|edge| edge.weight).fold(0.0, f32::max);
+    // Rounds from one attraction of an edge to the next.
+    let periods: Vec<f32> = edges.iter().map(|edge| most / edge.weight).collect();
     let mut next = periods.clone();
     for round in 0..rounds {
         let rate = 1.0 - round as f32 / rounds as f32;
-        for (number, pair) in likeness.iter().enumerate() {
+        for (number, edge) in edges.iter().enumerate() {
             if next[number] > (round + 1) as f32 {
                 continue;
             }
             next[number] += periods[number];
-            let [one, other] = pair.points.map(|point| point as usize);
+            let [one, other] = edge.points.map(|point| point as usize);
             pull(&mut places, one, other, rate);
             let random = words(options.seed, stream::MAP, number as u64, round as u32 + 1);
             for (end, words) in [one, other].into_iter().zip(random.chunks_exact(PUSHES)) {

@@ -1,4 +1,4 @@
-//! The rows to map, made ready to be compared.
+//! The rows to map, centred and scaled to unit length.
 
 use crate::kernel::gram::{Scratch, gram};
 use crate::kernel::small::symmetric_eigen;
@@ -38,7 +38,12 @@ impl Points {
         Self { count: rows.len(), rank, data }
     }
 
-    /// All of them.
+    /// All rows without padding.
+    pub(super) fn entries(&self) -> Vec<f32> {
+        (0..self.count).flat_map(|point| self.panel().row(point)).copied().collect()
+    }
+
+    /// All rows.
     pub(super) fn panel(&self) -> Panel<'_> {
         Panel::new(self.count, self.rank, &self.data)
     }
@@ -47,7 +52,8 @@ impl Points {
     pub(super) fn principal_places(&self) -> Vec<[f32; 2]> {
         let mut products = vec![0.0; self.rank * self.rank];
         gram(self.panel(), &mut products, &mut Scratch::default());
-        // Finite entries of a Gram matrix always have eigenvectors; without them every point would start in the middle.
+        // Finite entries of a Gram matrix always have eigenvectors; without them every point would
+        // start in the middle.
         let vectors = symmetric_eigen(&products, self.rank).map(|eigen| eigen.vectors).unwrap_or_default();
         let axes: Vec<Vec<f32>> = (0..self.rank.min(2)).map(|axis| self.axis(&vectors, axis)).collect();
         let along = |row: &[f32], axis: usize| match axes.get(axis) {
@@ -67,7 +73,8 @@ impl Points {
     }
 }
 
-/// The same places around the middle of their extent, stretched alike so that the farther coordinate reaches `reach`.
+/// The same places around the middle of their extent, stretched alike so that the farther
+/// coordinate reaches `reach`.
 pub(super) fn spread(mut places: Vec<[f32; 2]>, reach: f32) -> Vec<[f32; 2]> {
     let bounds = |axis: usize| {
         places.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), place| {
