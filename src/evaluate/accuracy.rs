@@ -1,7 +1,8 @@
 use crate::kernel::elementwise::largest;
 use crate::matrix::Dense;
 
-/// The share of some nodes whose class has the largest score, or is the first of those that have; `None` without nodes.
+/// The share of some nodes whose class has the largest score, or is the first of those that have;
+/// `None` without nodes.
 ///
 /// ```
 /// use isvd_dist::evaluate::accuracy;

@@ -1,7 +1,8 @@
 use crate::kernel::elementwise::largest;
 use crate::matrix::Dense;
 
-/// How many of some nodes of each class (rows) were put in each class (columns); nodes without a class are passed over.
+/// How many of some nodes of each class (rows) were put in each class (columns); nodes without a
+/// class are passed over.
 ///
 /// ```
 /// use isvd_dist::evaluate::confusion;

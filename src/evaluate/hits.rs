@@ -2,8 +2,8 @@ use std::num::NonZeroUsize;
 
 use super::{EvaluateError, check};
 
-/// Hits@K by the rule of the Open Graph Benchmark: the share of edges that score strictly above the `k`-th best non-edge,
-/// and 1 when there are fewer than `k` non-edges.
+/// Hits@K by the rule of the Open Graph Benchmark: the share of edges that score strictly above the
+/// `k`-th best non-edge, and 1 when there are fewer than `k` non-edges.
 ///
 /// ```
 /// use std::num::NonZeroUsize;

@@ -1,6 +1,7 @@
 //! How good scores are: figures over edges that were held out and pairs that are no edges.
 //!
-//! Every figure is a fraction, computed from whole counts, so it does not depend on the order of the pairs.
+//! Every figure is a fraction, computed from whole counts, so it does not depend on the order of
+//! the pairs.
 
 mod accuracy;
 mod confusion;
@@ -114,7 +115,8 @@ mod oracle {
         positive.iter().filter(beaten_by_fewer_than_k).count() as f64 / positive.len() as f64
     }
 
-    /// Σ (Rₙ − Rₙ₋₁) Pₙ over each distinct score as a threshold: each edge adds the precision at its own score.
+    /// Σ (Rₙ − Rₙ₋₁) Pₙ over each distinct score as a threshold: each edge adds the precision at
+    /// its own score.
     pub fn average_precision(positive: &[f32], negative: &[f32]) -> f64 {
         let at_least = |scores: &[f32], t: f32| scores.iter().filter(|s| **s >= t).count() as f64;
         let precision = |&t: &f32| {

@@ -1,7 +1,7 @@
 use super::{EvaluateError, check, descending};
 
-/// Average precision, Σ (Rₙ − Rₙ₋₁) Pₙ over the distinct scores from the highest down, without interpolation; this is
-/// scikit-learn's `average_precision_score`.
+/// Average precision, Σ (Rₙ − Rₙ₋₁) Pₙ over the distinct scores from the highest down, without
+/// interpolation; this is scikit-learn's `average_precision_score`.
 ///
 /// ```
 /// use isvd_dist::evaluate::average_precision;
@@ -36,7 +36,8 @@ mod tests {
         }
     }
 
-    /// scikit-learn's own documented example: `y_true = [0, 0, 1, 1]`, `y_scores = [0.1, 0.4, 0.35, 0.8]` gives 0.83.
+    /// scikit-learn's own documented example: `y_true = [0, 0, 1, 1]`, `y_scores = [0.1, 0.4, 0.35,
+    /// 0.8]` gives 0.83.
     #[test]
     fn agrees_with_a_published_value() {
         let precision = average_precision(&[0.35, 0.8], &[0.1, 0.4]).unwrap();

@@ -1,7 +1,7 @@
 use super::{EvaluateError, check, descending};
 
-/// The mean, over edges, of one over the place that the edge takes among all non-edges, the best place being 1. Among
-/// equal scores an edge takes the middle.
+/// The mean, over edges, of one over the place that the edge takes among all non-edges, the best
+/// place being 1. Among equal scores an edge takes the middle.
 ///
 /// ```
 /// use isvd_dist::evaluate::mean_reciprocal_rank;

@@ -72,10 +72,6 @@ pub struct FollowFigures {
     pub batches: u64,
     /// The batch that the saved embedding comes after; 0 is the graph that the stream begins with.
     pub embedded_batch: u64,
-    /// Whether the saved vectors are aligned with the embedding before them: U√S·Q and V√S·Q with
-    /// an orthogonal Q.
-    #[serde(default)]
-    pub aligned: bool,
     /// The latest time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,

@@ -19,7 +19,7 @@ use crate::graph::evolve::Operation;
 use crate::matrix::Shape;
 use crate::model::embedding::{self, Embedding, embed, embed_matrix};
 use crate::model::follow::Follower;
-use crate::model::named::Named;
+use crate::model::names::GraphNames;
 use crate::model::rank::choose_rank;
 use crate::svd::{self, Keep};
 
@@ -134,9 +134,9 @@ impl Runner<'_> {
         graph.ready()?;
         let asked = options.svd.clone();
         let follower = Follower::new(graph.clone(), is_directed, options, self.context.cluster).map_err(failed)?;
-        // Singular values are raised to a power, so vectors must not be rotated among themselves.
-        let follower = follower.unturned();
-        let mut follower = if update.warm_start { follower.resume(before.clone()) } else { follower };
+        // One embedding is compared with no other, so no rotation is needed.
+        let follower = follower.without_comparison();
+        let mut follower = if update.warm_start { follower.resume(before.clone(), None) } else { follower };
         let added: Vec<_> = valid.edges.iter().map(|&edge| (edge, Operation::Add(1.0))).collect();
         follower.apply(graph.nodes(), &added).map_err(failed)?;
         let running = self.context.begin(Task::Stage(UPDATE));
@@ -154,7 +154,7 @@ impl Runner<'_> {
     fn decompose(&self, statement: &Statement, graph: &Graph, options: &svd::Options) -> Result<Embedding, RunError> {
         let cluster = self.context.cluster;
         let place = || statement.place.clone();
-        let mut names = Named::new(graph, self.dataset, cluster, self.experiment.seed);
+        let mut names = GraphNames::new(graph, self.dataset, cluster, self.experiment.seed);
         let matrix =
             statement.formula.evaluate(&mut names).map_err(|error| RunError::Statement { place: place(), error })?;
         let (shape, nodes) = (matrix.shape(), graph.nodes());

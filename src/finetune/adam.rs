@@ -1,10 +1,10 @@
-//! Adam: gradient descent with a step of its own for every parameter.
+//! The Adam optimiser (Kingma and Ba, 2015).
 
 use serde::{Deserialize, Serialize};
 
-/// How fast the mean of the gradients forgets.
+/// Decay of the mean of the gradients.
 const MEAN_DECAY: f64 = 0.9;
-/// How fast the mean of their squares forgets.
+/// Decay of the mean of their squares.
 const SQUARE_DECAY: f64 = 0.999;
 /// Keeps a step finite where gradients vanish.
 const EPSILON: f64 = 1e-8;
@@ -19,12 +19,12 @@ pub struct Adam {
 }
 
 impl Adam {
-    /// For so many parameters.
+    /// An optimiser of `parameters` parameters.
     pub fn new(parameters: usize, learning_rate: f64) -> Self {
         Self { learning_rate, steps: 0, means: vec![0.0; parameters], squares: vec![0.0; parameters] }
     }
 
-    /// Changes the longest step of a parameter; what the gradients were is not forgotten.
+    /// Changes the learning rate and keeps the moments.
     pub fn set_learning_rate(&mut self, learning_rate: f64) {
         self.learning_rate = learning_rate;
     }
@@ -32,7 +32,7 @@ impl Adam {
     /// Takes one step down the gradient.
     ///
     /// # Panics
-    /// If there are not as many parameters or gradients as were announced.
+    /// If the number of parameters or gradients differs from that of [`Adam::new`].
     pub fn step(&mut self, parameters: &mut [f64], gradients: &[f64]) {
         assert!(
             parameters.len() == self.means.len() && gradients.len() == self.means.len(),

@@ -1,8 +1,9 @@
 //! A Gaussian kernel over the powers of the singular values.
 //!
-//! A pair is scored by `uᵢ·S·vⱼ`. Here S is replaced by the mean of `S^x` over a normal distribution of x, cut off to
-//! [0.5, 2] and taken at [`POWERS`] points. With the mean at 1 and no spread nothing changes; a mean above 1 widens the
-//! gaps between singular values, one below closes them. Two numbers are trained.
+//! A pair is scored by `uᵢ·S·vⱼ`. Here S is replaced by the mean of `S^x` over a normal
+//! distribution of x, cut off to [0.5, 2] and taken at [`POWERS`] points. With the mean at 1 and no
+//! spread nothing changes; a mean above 1 widens the gaps between singular values, one below closes
+//! them. Two numbers are trained.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ const LARGEST_POWER: f64 = 2.0;
 /// The sharpness is kept between 0 and this.
 pub const MOST_SPREAD: f64 = 20.0;
 
-/// The mean of the powers, and the logarithm of how sharply they gather around it.
+/// The parameters of the distribution of powers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     /// μ
@@ -23,14 +24,14 @@ pub struct Kernel {
 }
 
 impl Default for Kernel {
-    /// Nearly the scores without a kernel.
+    /// Nearly the identity: scores hardly change.
     fn default() -> Self {
         Self { mean: 1.0, sharpness: 5.0 }
     }
 }
 
 impl Kernel {
-    /// What the terms of a score are multiplied with, so that the mean powers take the place of the singular values.
+    /// Factors of the terms of a score, by which the mean powers replace the singular values.
     pub fn weights(self, singular_values: &[f32]) -> Vec<f64> {
         let values: Vec<f64> = singular_values.iter().map(|&value| f64::from(value)).collect();
         let spectrum = PowerTable::new(&values).under(self);
@@ -38,7 +39,7 @@ impl Kernel {
     }
 }
 
-/// What stands in place of each singular value, and how it moves with the parameters.
+/// The mean power of each singular value, and its derivatives.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Spectrum {
     pub(super) values: Vec<f64>,
@@ -72,7 +73,8 @@ impl PowerTable {
         let mut weights: Vec<f64> = exponents.iter().map(|exponent| (exponent - largest).exp()).collect();
         let total: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|weight| *weight /= total);
-        // A softmax: the derivative of a weight is the weight times how much its exponent moves beyond the average.
+        // A softmax: the derivative of a weight is the weight times how much its exponent moves
+        // beyond the average.
         let moves = |of: &dyn Fn(usize) -> f64| -> Vec<f64> {
             let average: f64 = weights.iter().enumerate().map(|(point, weight)| weight * of(point)).sum();
             weights.iter().enumerate().map(|(point, weight)| weight * (of(point) - average)).collect()

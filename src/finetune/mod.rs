@@ -1,8 +1,7 @@
-//! What the SVD starts and gradients finish.
+//! Training by gradient descent from the result of an SVD.
 //!
-//! For link prediction that is one kernel over the powers of the singular values: [`Kernel`], trained by [`tune`]. For node
-//! classification it is a [`network`] that starts as the linear classifier.
-//! For node classification it is the Split-ReLU [`network`].
+//! For link prediction a [`Kernel`] over the powers of the singular values is trained by [`tune`].
+//! For node classification the Split-ReLU [`network`] starts as the linear classifier.
 
 mod adam;
 mod kernel;

@@ -1,8 +1,9 @@
 //! Training the kernel on edges against random pairs.
 //!
-//! Every batch holds edges of the graph, each in one of its directions, and for each of them some pairs drawn at random.
-//! Workers share a batch chunk by chunk; a chunk's gradient is computed by one of them, and chunks are summed along the
-//! tile tree, so that training, like everything else, gives the same bits on any number of workers.
+//! Every batch holds edges of the graph, each in one of its directions, and for each of them some
+//! pairs drawn at random. Workers share a batch chunk by chunk; a chunk's gradient is computed by
+//! one of them, and chunks are summed along the tile tree, so that training, like everything else,
+//! gives the same bits on any number of workers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,29 +21,28 @@ use crate::model::embedding::Embedding;
 /// Pieces of a batch: the unit of work of a worker.
 const CHUNKS: usize = 16;
 
-/// Batches from one moment at which training can be interrupted to the next: to ask all workers takes as long as a small
-/// batch.
-const BREATHER: usize = 16;
+/// Batches between two checkpoints of training: agreeing on one takes as long as a small batch.
+const CHECKPOINT_EVERY: usize = 16;
 
-/// How to train.
+/// Hyperparameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The longest step of a parameter.
+    /// The learning rate of Adam.
     pub learning_rate: f64,
     /// Edges in a batch.
     pub batch: usize,
     /// Random pairs for each edge.
     pub negatives: usize,
-    /// How often every edge is seen.
+    /// Passes over all edges.
     pub epochs: usize,
-    /// Names the order of the edges and the random pairs.
+    /// The seed of the order of the edges and of the random pairs.
     pub seed: u64,
 }
 
 /// The most points of the curve of losses.
 const CURVE: usize = 300;
 
-/// What training found.
+/// The result of training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
     /// The kernel at the end.
@@ -53,10 +53,10 @@ pub struct Tuned {
     pub losses: Vec<f64>,
 }
 
-/// How far training is.
+/// The state of training after a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TuneProgress {
-    /// Batches done.
+    /// Finished batches.
     pub batch: usize,
     /// Batches in all.
     pub batches: usize,
@@ -73,7 +73,7 @@ pub type Progress = dyn Fn(&TuneProgress) + Send + Sync;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuneError {
-    /// There is nothing to learn from.
+    /// The graph has no edges.
     #[error("the graph has no edges: there is nothing to tune the kernel on")]
     NoEdges,
     /// The loss overflowed.
@@ -131,16 +131,16 @@ impl Default for Monitor<Progress> {
     }
 }
 
-/// What changes from batch to batch.
+/// The state of training, as a checkpoint holds it.
 #[derive(Clone, Serialize, Deserialize)]
 struct Training {
     /// Batches done.
     batches: usize,
     kernel: Kernel,
     adam: Adam,
-    /// Those of the last tenth of the batches.
+    /// The losses of the last tenth of the batches.
     last_losses: Vec<f64>,
-    /// The mean of every stretch that is over, and the sum of the one under way.
+    /// The mean loss of every finished stretch, and the sum of the current one.
     losses: Vec<f64>,
     loss_sum: f64,
 }
@@ -178,7 +178,7 @@ impl Trainer<'_> {
             let order = self.order(epoch);
             for batch in order.chunks(self.options.batch).skip(training.batches % per_epoch) {
                 let number = training.batches;
-                if number.is_multiple_of(BREATHER) {
+                if number.is_multiple_of(CHECKPOINT_EVERY) {
                     journal.keep(session, || State { numbers: &training, panels: Vec::new() })?;
                 }
                 let Training { kernel, adam, last_losses, losses, loss_sum, .. } = &mut training;

@@ -53,7 +53,8 @@ impl Matrix {
     }
 }
 
-/// Nodes, with their errors. The operators `+ - *` and the short forms of the same names call these and panic instead.
+/// Nodes, with their errors. The operators `+ - *` and the short forms of the same names call these
+/// and panic instead.
 impl Matrix {
     /// `self + other`.
     pub fn try_add(&self, other: &Matrix) -> Result<Self, MatrixError> {
@@ -104,7 +105,7 @@ impl Matrix {
     }
 
     /// Matrices of equal height, side by side: `[a, b, …]`.
-    pub fn try_beside(parts: &[Matrix]) -> Result<Self, MatrixError> {
+    pub fn try_hstack(parts: &[Matrix]) -> Result<Self, MatrixError> {
         let first = parts.first().ok_or(MatrixError::NothingToConcatenate)?;
         for part in parts {
             if part.shape().rows != first.shape().rows {
@@ -112,11 +113,11 @@ impl Matrix {
             }
         }
         let columns = parts.iter().map(|part| part.shape().columns).sum();
-        Ok(Self::node(Shape::new(first.shape().rows, columns), Kind::Beside(parts.into())))
+        Ok(Self::node(Shape::new(first.shape().rows, columns), Kind::Hstack(parts.into())))
     }
 
     /// Matrices of equal width, one above the other: `[a; b; …]`.
-    pub fn try_stacked(parts: &[Matrix]) -> Result<Self, MatrixError> {
+    pub fn try_vstack(parts: &[Matrix]) -> Result<Self, MatrixError> {
         let first = parts.first().ok_or(MatrixError::NothingToConcatenate)?;
         for part in parts {
             if part.shape().columns != first.shape().columns {
@@ -124,7 +125,7 @@ impl Matrix {
             }
         }
         let rows = parts.iter().map(|part| part.shape().rows).sum();
-        Ok(Self::node(Shape::new(rows, first.shape().columns), Kind::Stacked(parts.into())))
+        Ok(Self::node(Shape::new(rows, first.shape().columns), Kind::Vstack(parts.into())))
     }
 
     /// The rows in `indices`, in that order; a row may be asked for more than once.
@@ -141,8 +142,9 @@ impl Matrix {
         Ok(Self::node(shape, Kind::Columns(self.clone(), indices.into())))
     }
 
-    /// A stored dense matrix with entries zeroed at random, the others scaled up. The mask is drawn wherever a row is used
-    /// and never stored; what is not stored must be formed first, since its entries are not there to be dropped.
+    /// A stored dense matrix with entries zeroed at random, the others scaled up. The mask is drawn
+    /// wherever a row is used and never stored; what is not stored must be formed first, since its
+    /// entries are not there to be dropped.
     pub fn try_dropout(&self, mask: Mask) -> Result<Self, MatrixError> {
         match self.kind() {
             Kind::Dense { name, data, mask: None } => {
@@ -185,7 +187,8 @@ impl Matrix {
     }
 
     fn check_indices(&self, side: &'static str, indices: &[usize], bound: usize) -> Result<(), MatrixError> {
-        // A gather is carried out by a sparse matrix, whose rows and columns are numbered in 32 bits.
+        // A gather is carried out by a sparse matrix, whose rows and columns are numbered in 32
+        // bits.
         const LIMIT: usize = u32::MAX as usize;
         if bound > LIMIT || indices.len() > LIMIT {
             return Err(MatrixError::TooLargeToGather { side, operand: brief(self), shape: self.shape() });
@@ -232,8 +235,8 @@ mod tests {
             message,
             "cannot multiply A (2×3) and Bᵀ (4×2): the columns of the first must equal the rows of the second"
         );
-        assert!(Matrix::try_beside(&[a.clone(), dense("C", 3, 1)]).is_err());
-        assert!(Matrix::try_stacked(&[a, b]).is_err());
+        assert!(Matrix::try_hstack(&[a.clone(), dense("C", 3, 1)]).is_err());
+        assert!(Matrix::try_vstack(&[a, b]).is_err());
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use super::{Kind, Matrix};
 
-/// How tightly a form binds: one that binds less tightly than its place asks for goes in parentheses.
+/// How tightly a form binds: one that binds less tightly than its place asks for goes in
+/// parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Binding {
     Sum,
@@ -27,7 +28,8 @@ impl fmt::Debug for Matrix {
     }
 }
 
-/// The expression, cut off after a line's length: a shared expression can be exponentially longer written out than stored.
+/// The expression, cut off after a line's length: a shared expression can be exponentially longer
+/// written out than stored.
 pub(super) fn brief(matrix: &Matrix) -> String {
     let mut line = Line(String::new());
     match write!(line, "{matrix}") {
@@ -105,8 +107,8 @@ fn write_kind(matrix: &Matrix, f: &mut Formatter<'_>) -> fmt::Result {
             base(inner, f)?;
             f.write_str("ᵀ")
         }
-        Kind::Beside(parts) => write_list(parts, ", ", f),
-        Kind::Stacked(parts) => write_list(parts, "; ", f),
+        Kind::Hstack(parts) => write_list(parts, ", ", f),
+        Kind::Vstack(parts) => write_list(parts, "; ", f),
         Kind::Rows(inner, indices) => write_gather("rows", inner, indices, f),
         Kind::Columns(inner, indices) => write_gather("cols", inner, indices, f),
         Kind::Polynomial { coefficients, base } => write_polynomial(coefficients, base, f),
@@ -209,8 +211,8 @@ mod tests {
             (a.t().pow(12), "(Aᵀ)¹²"),
             (-&a, "−A"),
             (-2.0 * &a, "−2·A"),
-            (Matrix::beside(&[a.clone(), b.t()]), "[A, Bᵀ]"),
-            (Matrix::stacked(&[a.clone(), &a + &b]), "[A; A + B]"),
+            (Matrix::hstack(&[a.clone(), b.t()]), "[A, Bᵀ]"),
+            (Matrix::vstack(&[a.clone(), &a + &b]), "[A; A + B]"),
             (a.rows(&[1, 0, 1]), "rows(A, [1, 0, 1])"),
             (a.columns(&[1, 0, 1, 0, 1]), "cols(A, [1, 0, 1, 0, … 5 in all])"),
             (a.polynomial(&[0.0, 0.5, 0.0, -0.25]), "0.5·A − 0.25·A³"),

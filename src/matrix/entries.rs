@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The entries of a diagonal matrix, shared. Those of an outline are a few examples that stand for all of them: enough to
-/// plan with, not to multiply with.
+/// The entries of a diagonal matrix, shared. Those of an outline are a few examples that stand for
+/// all of them: enough to plan with, not to multiply with.
 #[derive(Debug, Clone)]
 pub struct Entries {
     values: Arc<[f32]>,

@@ -1,4 +1,4 @@
-//! What can be wrong with a matrix when it is stated.
+//! Errors in the statement of a matrix.
 
 use super::Shape;
 

@@ -1,11 +1,12 @@
-//! What M is: symbolic matrices.
+//! Symbolic matrices.
 //!
-//! A [`Matrix`] is a handle on a node of an expression graph. Leaves hold data or are known by name alone (identity, all
-//! ones, zero); the other nodes say how matrices are put together. Nothing is computed here, nothing is formed: shapes are
-//! checked when a node is built, and the node is then only described, for a planner to read.
+//! A [`Matrix`] is a handle on a node of an expression graph. Leaves hold data or are known by name
+//! alone (identity, all ones, zero); the other nodes say how matrices are put together. Nothing is
+//! computed here, nothing is formed: shapes are checked when a node is built, and the node is then
+//! only described, for a planner to read.
 //!
-//! A handle is one pointer. Cloning it shares the node, so an expression is a graph and not a tree, and a sub-expression
-//! that is used twice is multiplied by once.
+//! A handle is one pointer. Cloning it shares the node, so an expression is a graph and not a tree,
+//! and a sub-expression that is used twice is multiplied by once.
 //!
 //! ```
 //! use isvd_dist::graph::Sparse;
@@ -114,7 +115,7 @@ pub enum Kind {
         /// Its entries.
         values: Entries,
     },
-    /// A linear map of the user's own.
+    /// A user-defined linear map.
     Own {
         /// What it is called.
         name: Arc<str>,
@@ -135,14 +136,14 @@ pub enum Kind {
     Scaled(f64, Matrix),
     /// The product of two matrices.
     Product(Matrix, Matrix),
-    /// A matrix times itself, so many times; the power 0 is the identity.
+    /// A power of a square matrix; the power 0 is the identity.
     Power(Matrix, u32),
     /// Rows and columns exchanged.
     Transpose(Matrix),
     /// Matrices of equal height, side by side.
-    Beside(Arc<[Matrix]>),
+    Hstack(Arc<[Matrix]>),
     /// Matrices of equal width, one above the other.
-    Stacked(Arc<[Matrix]>),
+    Vstack(Arc<[Matrix]>),
     /// Rows of a matrix, in any order, repeats allowed.
     Rows(Matrix, Arc<[usize]>),
     /// Columns of a matrix, in any order, repeats allowed.
@@ -171,7 +172,7 @@ impl Matrix {
         &self.0.kind
     }
 
-    /// Names the node behind the handle: clones have the same identity, and no other matrix alive does.
+    /// The address of the node: equal for clones, different for all other matrices that are alive.
     pub fn identity_key(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }

@@ -30,17 +30,17 @@ impl Matrix {
     /// Side by side.
     ///
     /// # Panics
-    /// When the heights differ; see [`Matrix::try_beside`].
-    pub fn beside(parts: &[Matrix]) -> Matrix {
-        or_panic(Matrix::try_beside(parts))
+    /// When the heights differ; see [`Matrix::try_hstack`].
+    pub fn hstack(parts: &[Matrix]) -> Matrix {
+        or_panic(Matrix::try_hstack(parts))
     }
 
     /// One above the other.
     ///
     /// # Panics
-    /// When the widths differ; see [`Matrix::try_stacked`].
-    pub fn stacked(parts: &[Matrix]) -> Matrix {
-        or_panic(Matrix::try_stacked(parts))
+    /// When the widths differ; see [`Matrix::try_vstack`].
+    pub fn vstack(parts: &[Matrix]) -> Matrix {
+        or_panic(Matrix::try_vstack(parts))
     }
 
     /// The rows in `indices`.
@@ -94,7 +94,8 @@ binary!(Add, add, try_add);
 binary!(Sub, sub, try_subtract);
 binary!(Mul, mul, try_multiply);
 
-/// Implements multiplication by a scalar from both sides, and negation, for a handle or a reference.
+/// Implements multiplication by a scalar from both sides, and negation, for a handle or a
+/// reference.
 macro_rules! scalar {
     ($operand:ty) => {
         impl Mul<f64> for $operand {

@@ -1,4 +1,4 @@
-//! A leaf that is code: a linear map of the user's own.
+//! User-defined linear maps as leaves.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::{Kind, Matrix, Shape};
 use crate::kernel::{Panel, PanelMut};
 
-/// A matrix that is known by what it does to a panel of columns.
+/// A matrix that is given by its products with a panel.
 ///
-/// Rows of a product are asked for tile by tile, each tile by one call on one worker, and every call is given all rows of what
-/// is multiplied. As long as a row depends on nothing but the panel, the bits of the result depend neither on the number of
-/// workers nor on who was asked.
+/// Rows of a product are asked for tile by tile, each tile by one call on one worker, and every
+/// call is given all rows of what is multiplied. As long as a row depends on nothing but the panel,
+/// the bits of the result depend neither on the number of workers nor on who was asked.
 ///
 /// ```
 /// use isvd_dist::engine::Cluster;
@@ -54,14 +54,16 @@ pub trait LinearMap: Send + Sync {
     /// Rows and columns.
     fn shape(&self) -> Shape;
 
-    /// Writes rows of `matrix · x` into `product`, whose row 0 is the first of them and which holds zeros.
+    /// Writes rows of `matrix · x` into `product`, whose row 0 is the first of them and which holds
+    /// zeros.
     fn apply(&self, rows: Range<usize>, x: Panel<'_>, product: PanelMut<'_>);
 
-    /// Writes rows of `matrixᵀ · x` into `product`, whose row 0 is the first of them and which holds zeros.
+    /// Writes rows of `matrixᵀ · x` into `product`, whose row 0 is the first of them and which
+    /// holds zeros.
     fn apply_transposed(&self, rows: Range<usize>, x: Panel<'_>, product: PanelMut<'_>);
 
-    /// Additions and multiplications for one column of a product, for the planner to count with. By default those of a dense
-    /// matrix.
+    /// Additions and multiplications for one column of a product, for the planner to count with. By
+    /// default those of a dense matrix.
     fn flops(&self) -> u64 {
         let Shape { rows, columns } = self.shape();
         2 * rows as u64 * columns as u64

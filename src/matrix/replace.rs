@@ -18,13 +18,14 @@ impl Matrix {
             | Kind::Rows(inner, _)
             | Kind::Columns(inner, _)
             | Kind::Polynomial { base: inner, .. } => f(inner),
-            Kind::Beside(parts) | Kind::Stacked(parts) => parts.iter().for_each(f),
+            Kind::Hstack(parts) | Kind::Vstack(parts) => parts.iter().for_each(f),
             Kind::Sparse { .. } | Kind::Dense { .. } | Kind::Diagonal { .. } | Kind::Own { .. } => {}
             Kind::Identity | Kind::Ones | Kind::Zero => {}
         }
     }
 
-    /// The matrix with other matrices in place of some of its parts, by their [identity](Matrix::identity_key).
+    /// The matrix with other matrices in place of some of its parts, by their
+    /// [identity](Matrix::identity_key).
     ///
     /// # Panics
     /// If one of them has another shape than the part it stands for.
@@ -53,8 +54,8 @@ impl Matrix {
             Kind::Transpose(matrix) => Kind::Transpose(inner(matrix)),
             Kind::Rows(matrix, indices) => Kind::Rows(inner(matrix), indices.clone()),
             Kind::Columns(matrix, indices) => Kind::Columns(inner(matrix), indices.clone()),
-            Kind::Beside(parts) => Kind::Beside(parts.iter().map(inner).collect()),
-            Kind::Stacked(parts) => Kind::Stacked(parts.iter().map(inner).collect()),
+            Kind::Hstack(parts) => Kind::Hstack(parts.iter().map(inner).collect()),
+            Kind::Vstack(parts) => Kind::Vstack(parts.iter().map(inner).collect()),
             Kind::Polynomial { coefficients, base } => {
                 Kind::Polynomial { coefficients: coefficients.clone(), base: inner(base) }
             }

@@ -1,12 +1,12 @@
-//! How long a multiplication by a matrix can take, before anybody tries.
+//! A bound on the cost of a multiplication.
 
 use std::collections::HashMap;
 
 use super::{Kind, Matrix};
 
 impl Matrix {
-    /// How many products with leaves a multiplication takes if nothing is shared: powers of powers multiply. Polynomials
-    /// count by Horner's rule.
+    /// The number of products with leaves that a multiplication takes if no node is shared.
+    /// Polynomials count by Horner's rule.
     pub fn written_products(&self) -> u64 {
         products(self, &mut HashMap::new())
     }
@@ -27,7 +27,7 @@ fn products(matrix: &Matrix, known: &mut HashMap<usize, u64>) -> u64 {
         // Even a product with nothing but diagonals is a step.
         Kind::Power(base, exponent) => of(base).max(1).saturating_mul(u64::from(*exponent)),
         Kind::Polynomial { coefficients, base } => of(base).max(1).saturating_mul(coefficients.len() as u64),
-        Kind::Beside(parts) | Kind::Stacked(parts) => {
+        Kind::Hstack(parts) | Kind::Vstack(parts) => {
             parts.iter().fold(0, |sum: u64, part| sum.saturating_add(of(part)))
         }
     };

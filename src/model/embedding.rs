@@ -1,8 +1,9 @@
 //! Network embedding (NE): two vectors for every node, from the SVD of one matrix over the graph.
 //!
-//! `M = Σ_{q=1..C} c_q T^q − λ (J − A)`: the first term says where a random walk of up to C steps from a node ends, with
-//! `c_q = (C − q + 1) / Σ_j j`; the second pushes non-edges apart. With `U S Vᵀ ≈ M`, the embeddings are `L = U√S` and
-//! `R = V√S`, and `L_i · R_j` says how likely an edge from i to j is.
+//! `M = Σ_{q=1..C} c_q T^q − λ (J − A)`: the first term holds the distribution of random walks of
+//! up to C steps, with weights `c_q = (C − q + 1) / Σ_j j`; the second term separates non-edges.
+//! With `U S Vᵀ ≈ M`, the embeddings are `L = U√S` and `R = V√S`, and `L_i · R_j` is the score of
+//! an edge from i to j.
 
 use std::sync::Arc;
 
@@ -10,47 +11,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Cluster, EngineError, Monitor};
 use crate::graph::{Graph, GraphError};
-use crate::matrix::walk::{near_in_proportion, window_coefficients};
+use crate::matrix::walk::{relative_approximation, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::model::transition::{DegreeError, Degrees, StepError};
 use crate::svd::{self, Certificate, Progress, Surrogate, SvdError};
 
-/// The largest error of a surrogate matrix of shorter walks, as a part of the tolerance: an order of
-/// magnitude below what the tolerance itself allows, so that the surrogate hardly adds to a residual.
+/// The largest error of a surrogate matrix of shorter walks, as a part of the tolerance: an order
+/// of magnitude below what the tolerance itself allows, so that the surrogate hardly adds to a
+/// residual.
 const SURROGATE_ERROR: f64 = 0.1;
-/// The largest error whatever the tolerance is.
+/// The largest error of a surrogate for any tolerance.
 const MOST_SURROGATE_ERROR: f64 = 0.02;
-/// Steps that it must save.
+/// The fewest steps that a surrogate must save.
 const LEAST_SAVED: usize = 2;
 
-/// The matrix to embed with, and how to decompose it.
+/// The matrix of an embedding, and its decomposition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// How much walks of each length count.
+    /// The weights of walks by length.
     pub walks: Walks,
     /// λ, the weight of the non-edges.
     pub negative: f64,
-    /// How a walk weighs its next steps.
+    /// The normalisation of T.
     pub normalize: Normalize,
-    /// Multiply the walks by the degrees of where they end: √degree beside a symmetric T, degree beside a row-normalised.
+    /// Multiply walks by the degree of their last node: √degree with a symmetric T, degree with a
+    /// row-normalised T.
     pub degree_weighted: bool,
-    /// Let a walk stay where it is: T is that of the graph with an edge from every node to itself.
+    /// Add a self-loop to every node before T is computed.
     pub self_loops: bool,
-    /// How to decompose.
+    /// Options of the solver.
     pub svd: svd::Options,
 }
 
-/// How much walks of each length count.
+/// The weights of walks by length.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Walks {
-    /// Up to so many steps, C; fewer steps count more: `c_q = (C − q + 1) / Σ_j j`.
+    /// Walks of up to C steps with weights `c_q = (C − q + 1) / Σ_j j`.
     Window(usize),
-    /// `c_1, c_2, …` themselves.
+    /// The weights `c_1, c_2, …`.
     Weights(Vec<f64>),
 }
 
 impl Walks {
-    /// The coefficients of T⁰, T¹, …: none for staying.
+    /// The coefficients of T⁰, T¹, …, of which the first is zero.
     pub(super) fn coefficients(&self) -> Vec<f64> {
         match self {
             Walks::Weights(weights) => std::iter::once(0.0).chain(weights.iter().copied()).collect(),
@@ -59,7 +62,7 @@ impl Walks {
     }
 }
 
-/// What T is.
+/// The normalisation of T.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Normalize {
     /// `D⁻¹·A`
@@ -69,7 +72,7 @@ pub enum Normalize {
     Symmetric,
 }
 
-/// Two vectors for every node, and how far to trust them.
+/// The vectors of every node, and their certificate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Embedding {
     /// Rows of `left`, and of `right` where the matrix is square.
@@ -80,19 +83,19 @@ pub struct Embedding {
     pub left: Vec<f32>,
     /// `R = V√S`, row after row.
     pub right: Vec<f32>,
-    /// From the largest down.
+    /// Singular values in descending order.
     pub singular_values: Vec<f32>,
-    /// How far to trust the triplets.
+    /// The certificate of the singular triplets.
     pub certificate: Certificate,
-    /// How many columns were multiplied by M or its transpose, or what comes to as much work.
+    /// Columns multiplied by M or its transpose; surrogates count by their share of the work.
     pub operator_columns: usize,
-    /// How many iterations were made.
+    /// Iterations of the solver.
     pub iterations: usize,
-    /// The share of the energy that the triplets hold, where they were chosen by it.
+    /// The energy of the triplets as a share of all, if the rank was chosen by energy.
     pub energy: Option<f64>,
 }
 
-/// Why there is no embedding.
+/// Why a graph could not be embedded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
@@ -122,7 +125,7 @@ pub enum ModelError {
         /// Its residual.
         residual: f64,
     },
-    /// The weights of a node's edges add up to too much.
+    /// The degree of a node overflows.
     #[error(transparent)]
     Degree(#[from] DegreeError),
     /// All singular values are zero as 32-bit numbers, and the matrix is not.
@@ -181,8 +184,7 @@ pub fn embed(
     embed_with(&matrix, surrogate.as_ref(), &options.svd, cluster, watch)
 }
 
-/// Embeds by a matrix of one's own: two vectors for every node if it has a row and a column for each, else one for every
-/// row and one for every column.
+/// Embeds by a given matrix: one vector for each row and one for each column.
 pub fn embed_matrix(
     matrix: &Matrix,
     options: &svd::Options,
@@ -233,18 +235,18 @@ pub fn matrix(graph: &Graph, options: &Options) -> Result<Matrix, ModelError> {
     Parts::new(graph, options)?.matrix(&options.walks.coefficients())
 }
 
-/// The matrix of the embedding, and a surrogate of shorter walks, if there is one whose error is a small part
-/// of the tolerance. There is none for a graph with directions or weights: the eigenvalues of its steps need
-/// not be real, or may be larger than one.
+/// The matrix of the embedding, and a surrogate of shorter walks, if there is one whose error is a
+/// small part of the tolerance. There is none for a graph with directions or weights: the
+/// eigenvalues of its steps need not be real, or may be larger than one.
 pub fn matrix_and_surrogate(graph: &Graph, options: &Options) -> Result<(Matrix, Option<Surrogate>), ModelError> {
     let parts = Parts::new(graph, options)?;
     Ok((parts.matrix(&options.walks.coefficients())?, parts.surrogate(graph, options)?))
 }
 
-/// What the matrix is made of.
+/// The parts of the matrix.
 struct Parts {
     transition: Matrix,
-    /// What walks are multiplied by.
+    /// The factor of the walks.
     weight: Option<Matrix>,
     /// `λ (J − A)`
     non_edges: Matrix,
@@ -272,13 +274,13 @@ impl Parts {
         Ok(Self { transition, weight, non_edges })
     }
 
-    /// A surrogate of shorter walks, if there is one.
+    /// The surrogate by shorter walks, if there is one.
     fn surrogate(&self, graph: &Graph, options: &Options) -> Result<Option<Surrogate>, ModelError> {
         let walks = options.walks.coefficients();
         // The eigenvalues of a step are real and at most one.
         let is_tame = graph.adjacency.is_symmetric() && !graph.adjacency.is_weighted();
         let Some(tolerance) = options.svd.tolerance.filter(|_| is_tame) else { return Ok(None) };
-        match near_in_proportion(&walks, MOST_SURROGATE_ERROR.min(tolerance * SURROGATE_ERROR)) {
+        match relative_approximation(&walks, MOST_SURROGATE_ERROR.min(tolerance * SURROGATE_ERROR)) {
             Some((shorter, error)) if shorter.len() + LEAST_SAVED <= walks.len() => {
                 Ok(Some(Surrogate { matrix: self.matrix(&shorter)?, error }))
             }
@@ -286,7 +288,7 @@ impl Parts {
         }
     }
 
-    /// With these coefficients of T⁰, T¹, …
+    /// The matrix with these coefficients of T⁰, T¹, …
     fn matrix(&self, coefficients: &[f64]) -> Result<Matrix, ModelError> {
         if coefficients.len() < 2 {
             return Err(ModelError::NoWalks);
@@ -313,7 +315,8 @@ pub(super) fn pair_score(i: u32, j: u32, is_directed: bool, one_way: impl Fn(u32
 }
 
 impl Embedding {
-    /// The same with what `arrange` makes of the rows of each side, given their number of columns.
+    /// The embedding with `arrange` applied to the rows of each side; it is given their number of
+    /// columns.
     pub fn with_rows(self, arrange: impl Fn(&[f32], usize) -> Vec<f32>) -> Self {
         Self { left: arrange(&self.left, self.rank), right: arrange(&self.right, self.rank), ..self }
     }
@@ -329,8 +332,8 @@ impl Embedding {
         products(&self.left[row(i)], &self.right[row(j)])
     }
 
-    /// How likely each pair is an edge: `L_i·R_j`, or on an undirected graph the mean of both directions. `weights` are
-    /// multiplied on the terms of the product, one a singular value; those that are missing are zero.
+    /// The scores of pairs: `Σ_k weights_k · L_ik · R_jk`, or on an undirected graph the mean of
+    /// both directions. Missing weights are zero.
     pub fn score(&self, pairs: &[(u32, u32)], is_directed: bool, weights: &[f64]) -> Vec<f32> {
         let one_way = |i, j| -> f64 {
             self.products(i, j).zip(weights).map(|(product, weight)| f64::from(product) * weight).sum()

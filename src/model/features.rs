@@ -1,7 +1,8 @@
-//! What nodes carry, made ready for a classifier: principal components, and embeddings beside them.
+//! Features of nodes as the input of a classifier: principal components, and concatenation with
+//! embeddings.
 //!
-//! The components are those of `X − 1·meanᵀ`, by the SVD of that very expression: centring is a rank-one term, so sparse
-//! features stay sparse and nothing is subtracted from zeros.
+//! The components are the right singular vectors of `X − 1·meanᵀ`. The centring is a rank-one term
+//! of the expression, so sparse features stay sparse.
 
 use std::sync::Arc;
 
@@ -15,25 +16,25 @@ use crate::svd::{self, Certificate, Method, Prepared, Progress, SvdError};
 /// Differences between rows of less than this, relative to their mean, are rounding.
 const ROUNDING: f64 = 16.0 * f32::EPSILON as f64;
 
-/// Why features cannot be made ready.
+/// Why features cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FeatureError {
-    /// There are none.
+    /// The dataset has no features.
     #[error("the nodes carry no features")]
     None,
-    /// All rows are alike, so nothing is left once they are centred.
+    /// All rows are equal, so the centred matrix is zero.
     #[error("the features of all nodes are the same: there is nothing to tell them apart by")]
     Constant,
-    /// They are not those that a model was made for.
+    /// The model was trained on another number of features.
     #[error("the nodes carry {found} features, and the model was made for {expected}: give features of the same kind")]
     OtherColumns {
-        /// How many they carry.
+        /// Features of the dataset.
         found: usize,
-        /// How many it takes.
+        /// Features of the model.
         expected: usize,
     },
-    /// They make no matrix.
+    /// The sparse features are not a valid matrix.
     #[error("the sparse features make no matrix")]
     Sparse(#[from] GraphError),
     /// The matrix cannot be stated.
@@ -62,13 +63,13 @@ pub fn of_dataset(dataset: &Dataset) -> Result<Matrix, FeatureError> {
     Ok(Matrix::sparse("X", Arc::new(matrix)))
 }
 
-/// Features with the left and right vectors of an embedding beside them.
+/// `[X, L, R]`: features and the vectors of an embedding, side by side.
 pub fn with_embedding(features: &Matrix, (left, right): &(Dense, Dense)) -> Result<Matrix, FeatureError> {
     let (left, right) = (Matrix::dense("L", left.clone())?, Matrix::dense("R", right.clone())?);
-    Ok(Matrix::try_beside(&[features.clone(), left, right])?)
+    Ok(Matrix::try_hstack(&[features.clone(), left, right])?)
 }
 
-/// Directions to keep of features, and what to subtract before.
+/// A projection of features: subtract the mean, multiply by the directions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reduction {
     /// The mean of every column.
@@ -77,18 +78,18 @@ pub struct Reduction {
     pub directions: Arc<Dense>,
 }
 
-/// A reduction with what it took.
+/// A reduction, and the decomposition that it comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reduced {
-    /// How to reduce features of the same kind.
+    /// The projection.
     pub reduction: Reduction,
     /// The singular value of every direction.
     pub singular_values: Vec<f64>,
-    /// How far to trust them.
+    /// Their certificate.
     pub certificate: Certificate,
-    /// How many iterations were made.
+    /// Iterations of the solver.
     pub iterations: usize,
-    /// How many columns were multiplied by the features or their transpose.
+    /// Columns multiplied by the features or their transpose.
     pub operator_columns: usize,
 }
 
@@ -103,8 +104,8 @@ pub fn reduce(
     let centred = centred(features, &mean)?;
     let rank = options.rank.min(features.shape().smaller_side());
     let mut options = svd::Options { rank, ..options.clone() };
-    // The last of many components are next to nothing, and their residuals relative to that are large: no reason to
-    // iterate where one pass has found all that matters.
+    // The last of many components are next to nothing, and their residuals relative to that are
+    // large: no reason to iterate where one pass has found all that matters.
     if options.method == Method::Auto && Prepared::new(&centred, &options, cluster)?.is_gram() {
         options.method = Method::Gram;
     }
@@ -152,7 +153,8 @@ fn column_means(features: &Matrix, cluster: Cluster) -> Result<Dense, FeatureErr
     Ok(Dense::new(1, features.shape().columns, means)?)
 }
 
-/// The sum of every column. What is stored is summed in f64: of 32-bit sums of a million numbers, three digits are right.
+/// The sum of every column. What is stored is summed in f64: of 32-bit sums of a million numbers,
+/// three digits are right.
 fn column_sums(features: &Matrix, cluster: Cluster) -> Result<Vec<f64>, FeatureError> {
     let Shape { rows, columns } = features.shape();
     let mut sums = vec![0.0; columns];
@@ -163,7 +165,7 @@ fn column_sums(features: &Matrix, cluster: Cluster) -> Result<Vec<f64>, FeatureE
                 sums.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
             }
         }
-        Kind::Beside(parts) => {
+        Kind::Hstack(parts) => {
             let parts: Result<Vec<_>, _> = parts.iter().map(|part| column_sums(part, cluster)).collect();
             sums = parts?.concat();
         }

@@ -1,11 +1,11 @@
-//! What the decomposition is for.
+//! Models built on a decomposition: embeddings, classifiers, neighbours, maps.
 
 pub mod classifier;
 pub mod embedding;
 pub mod features;
 pub mod follow;
 pub mod map;
-pub mod named;
+pub mod names;
 pub mod neighbours;
 pub mod propagation;
 pub mod rank;

@@ -1,9 +1,9 @@
-//! The nearest nodes of a node: all of them compared, none left out.
+//! Exact nearest neighbours of nodes, by comparison with all rows.
 //!
-//! Tiles of rows are multiplied by many questions at a time in single precision, with every vector scaled so that no
-//! product exceeds one; then a bound on the rounding says which rows can be among the best, and these few are compared in
-//! double precision. So the answer is that of comparing all rows in double precision, whoever computed it and however the
-//! rows were cut; equals come in the order of their rows.
+//! Tiles of rows are multiplied by a block of queries in single precision, with vectors scaled so
+//! that no product exceeds one. Rows that a bound on the rounding does not rule out are compared
+//! again in double precision. So the result is that of comparing all rows in double precision, for
+//! any number of threads; ties are in the order of the rows.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,35 +14,36 @@ use crate::graph::parallel::singly;
 use crate::kernel::gemm::{Onto, Small, multiply_packed};
 use crate::kernel::{Buffer, LANES, Panel, PanelMut, stride};
 
-/// Questions that are multiplied at a time.
-const QUESTIONS: usize = 128;
-/// Rows of a tile: its products with all questions stay in the second cache.
+/// Queries of a block.
+const QUERIES: usize = 128;
+/// Rows of a tile: its products with a block of queries stay in the L2 cache.
 const TILE: usize = 384;
-/// Rows that look good enough wait for double precision until there are so many beyond twice those asked for.
+/// Candidates are compared in double precision when there are this many more than twice the
+/// neighbours asked for.
 const WAITING: usize = 32;
 
-/// What makes nodes near.
+/// The similarity of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// The cosine of the angle between their vectors; 0 where one of them is zero.
+    /// The cosine of the angle between their vectors; 0 if one of them is zero.
     Cosine(Side),
-    /// How likely an edge between them is.
+    /// The score of an edge between them.
     Score {
-        /// Whether it must lead from the one that is asked for.
+        /// Whether the edge leads from the query.
         is_directed: bool,
     },
 }
 
-/// A node near another.
+/// A neighbour.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbour {
     /// Its row.
     pub row: u32,
-    /// How near, the more the nearer; rounded after rows were put in order.
+    /// The similarity, rounded after the neighbours were sorted.
     pub score: f32,
 }
 
-/// Vectors made ready to be asked for neighbours.
+/// An index of vectors for neighbour queries.
 ///
 /// ```
 /// use isvd_dist::matrix::Dense;
@@ -62,16 +63,16 @@ pub struct Neighbours {
     by: By,
     rows: usize,
     depth: usize,
-    /// Rows to compare with, each of length one at most, as a panel.
+    /// The rows, scaled to length at most one, as a panel.
     panel: Arc<Buffer>,
-    /// The length of each row to compare with.
+    /// The length of each row.
     norms: Vec<f64>,
-    /// What every row was divided by, where it was not its own length.
+    /// The largest length: the divisor of all rows for scores.
     largest: f64,
 }
 
 impl Neighbours {
-    /// Makes vectors ready.
+    /// Scales the vectors.
     pub fn new(vectors: Arc<Vectors>, by: By) -> Result<Self, UnlikeSides> {
         let side = match by {
             By::Cosine(side) => side,
@@ -91,11 +92,11 @@ impl Neighbours {
         Ok(Self { vectors, by, rows, depth, panel: Arc::new(panel), norms, largest })
     }
 
-    /// The `top` nearest of each row, the nearest first, by so many threads; a row is not its own neighbour.
+    /// The `top` nearest neighbours of each row, the nearest first; a row is not its own neighbour.
     pub fn of(&self, rows: &[u32], top: usize, threads: usize) -> Vec<Vec<Neighbour>> {
-        let blocks: Vec<&[u32]> = rows.chunks(QUESTIONS).collect();
+        let blocks: Vec<&[u32]> = rows.chunks(QUERIES).collect();
         let tiles = self.rows.div_ceil(TILE);
-        // Few questions are shared out by rows.
+        // With few queries, threads take ranges of rows.
         let parts = if blocks.len() >= 2 * threads { 1 } else { threads.min(tiles).max(1) };
         let part = |n: usize| tiles * n / parts * TILE..self.rows.min(tiles * (n + 1) / parts * TILE);
         let work = |scratch: &mut Buffer, n: usize| self.best(blocks[n / parts], part(n % parts), top, scratch);
@@ -103,15 +104,15 @@ impl Neighbours {
         found.chunks(parts).flat_map(|parts| merge(parts, top)).collect()
     }
 
-    /// The best of some rows for each question.
-    fn best(&self, questions: &[u32], rows: Range<usize>, top: usize, scratch: &mut Buffer) -> Vec<Vec<Compared>> {
-        let mut searches: Vec<Search> = questions.iter().map(|&row| self.search(row, top)).collect();
-        let count = questions.len();
+    /// The nearest of some rows for each query.
+    fn best(&self, queries: &[u32], rows: Range<usize>, top: usize, scratch: &mut Buffer) -> Vec<Vec<Compared>> {
+        let mut searches: Vec<Search> = queries.iter().map(|&row| self.search(row, top)).collect();
+        let count = queries.len();
         let mut small = vec![0.0; self.depth * count];
-        let mut question = vec![0.0; self.depth];
+        let mut query = vec![0.0; self.depth];
         for (place, search) in searches.iter().enumerate() {
-            write_scaled(self.vectors.row(self.by.asked(), search.question as usize), search.norm, &mut question);
-            question.iter().enumerate().for_each(|(k, &entry)| small[k * count + place] = entry);
+            write_scaled(self.vectors.row(self.by.asked(), search.query as usize), search.norm, &mut query);
+            query.iter().enumerate().for_each(|(k, &entry)| small[k * count + place] = entry);
         }
         let small = Small::new(&small, self.depth, count);
         let (from, to) = (stride(self.depth), stride(count));
@@ -126,7 +127,7 @@ impl Neighbours {
                 for (block, (products, found)) in
                     products.chunks_exact(LANES).zip(bounds.chunks_exact_mut(LANES)).enumerate()
                 {
-                    // Written so that a product that is no number is looked at.
+                    // Written so that NaN counts as near.
                     #[allow(clippy::neg_cmp_op_on_partial_ord)]
                     let is_near = |(product, bound): (&f32, &f32)| !(product < bound);
                     if products.iter().zip(found.iter()).fold(false, |any, pair| any | is_near(pair)) {
@@ -145,42 +146,41 @@ impl Neighbours {
         searches.into_iter().map(|search| search.finish(self)).collect()
     }
 
-    fn search(&self, question: u32, top: usize) -> Search {
-        let norm =
-            self.vectors.row(self.by.asked(), question as usize).map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+    fn search(&self, query: u32, top: usize) -> Search {
+        let norm = self.vectors.row(self.by.asked(), query as usize).map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
         let scale = match self.by {
             By::Cosine(_) => 1.0,
             By::Score { is_directed: true } => norm * self.largest,
             By::Score { is_directed: false } => norm * self.largest / 2.0,
         };
-        let room = 2 * top.min(self.rows) + WAITING;
+        let capacity = 2 * top.min(self.rows) + WAITING;
         let bound = if top == 0 { f32::INFINITY } else { f32::NEG_INFINITY };
-        Search { question, top, norm, scale, bound, best: Vec::new(), waiting: Vec::with_capacity(room), room }
+        Search { query, top, norm, scale, bound, best: Vec::new(), waiting: Vec::with_capacity(capacity), capacity }
     }
 
-    /// How near two rows are.
-    fn compare(&self, question: u32, norm: f64, row: u32) -> f64 {
+    /// The similarity of two rows in double precision.
+    fn compare(&self, query: u32, norm: f64, row: u32) -> f64 {
         let score = match self.by {
-            By::Score { is_directed } => self.vectors.exact_score(question, row, is_directed),
+            By::Score { is_directed } => self.vectors.exact_score(query, row, is_directed),
             By::Cosine(side) => {
-                let (one, other) = (self.vectors.row(side, question as usize), self.vectors.row(side, row as usize));
+                let (one, other) = (self.vectors.row(side, query as usize), self.vectors.row(side, row as usize));
                 let product: f64 = one.zip(other).map(|(a, b)| f64::from(a) * f64::from(b)).sum();
                 let lengths = norm * self.norms[row as usize];
                 if lengths > 0.0 { product / lengths } else { 0.0 }
             }
         };
-        // No zero has a sign.
+        // Turns −0 into 0.
         score + 0.0
     }
 
-    /// More than single precision can be off by, for vectors of length one.
+    /// A bound on the rounding of a product of unit vectors in single precision.
     fn rounding(&self) -> f64 {
         (self.depth as f64 + 8.0) * f64::from(f32::EPSILON)
     }
 }
 
 impl By {
-    /// The vector of the node that is asked for.
+    /// The vector of a query.
     fn asked(self) -> Side {
         match self {
             Self::Cosine(side) => side,
@@ -189,7 +189,7 @@ impl By {
         }
     }
 
-    /// The vectors that it is compared with.
+    /// The vectors that a query is compared with.
     fn compared(self) -> Side {
         match self {
             Self::Cosine(side) => side,
@@ -198,8 +198,8 @@ impl By {
         }
     }
 
-    /// The vector to compare with, so that its product with the one that is asked for says how near it is: what leaves one node
-    /// arrives at the other.
+    /// The vector of a row in the order in which it is multiplied with a query: of undirected
+    /// scores the right vector first.
     fn order(self, vectors: &Vectors, row: usize) -> impl Iterator<Item = f32> + '_ {
         let [first, second] = match self {
             Self::Score { is_directed: false } => [Side::Right, Side::Left].map(Some),
@@ -209,50 +209,50 @@ impl By {
     }
 }
 
-/// A vector divided by a length, unless that is zero.
+/// Writes a vector divided by a length; zeros if that is zero.
 fn write_scaled(vector: impl Iterator<Item = f32>, length: f64, to: &mut [f32]) {
     let factor = if length > 0.0 { 1.0 / length } else { 0.0 };
     to.iter_mut().zip(vector).for_each(|(to, entry)| *to = (f64::from(entry) * factor) as f32);
 }
 
-/// The best rows for one question so far.
+/// The nearest rows of a query so far.
 struct Search {
-    question: u32,
+    query: u32,
     top: usize,
     norm: f64,
-    /// A score divided by this is a product of scaled vectors.
+    /// The score of two rows, divided by this, is the product of their scaled vectors.
     scale: f64,
-    /// Products below it need not be looked at.
+    /// Rows with a smaller product are not among the nearest.
     bound: f32,
-    /// In order.
+    /// Compared rows, sorted.
     best: Vec<Compared>,
     waiting: Vec<u32>,
-    room: usize,
+    capacity: usize,
 }
 
 impl Search {
     fn add(&mut self, all: &Neighbours, row: u32) {
-        if row != self.question {
+        if row != self.query {
             self.waiting.push(row);
         }
-        if self.waiting.len() >= self.room {
+        if self.waiting.len() >= self.capacity {
             self.settle(all);
         }
     }
 
-    /// Compares what waits in double precision, and keeps the best.
+    /// Compares the waiting rows in double precision, and keeps the nearest.
     fn settle(&mut self, all: &Neighbours) {
-        let (question, norm) = (self.question, self.norm);
-        let compared = |row| Compared { row, score: all.compare(question, norm, row) };
+        let (query, norm) = (self.query, self.norm);
+        let compared = |row| Compared { row, score: all.compare(query, norm, row) };
         self.best.extend(self.waiting.drain(..).map(compared));
         self.best.sort_unstable_by(nearest_first);
         self.best.truncate(self.top);
         if let Some(last) = self.best.last().filter(|_| self.best.len() == self.top) {
-            // Rows come in their order, so one that is no better than the last does not replace it.
+            // Rows come in ascending order, so a tie with the last does not replace it.
             let product = if self.scale > 0.0 { last.score / self.scale } else { 0.0 };
             self.bound = (product - all.rounding()) as f32;
             if self.scale == 0.0 || self.norm == 0.0 {
-                // Everything is zero.
+                // All scores are zero.
                 self.bound = f32::INFINITY;
             }
         }
@@ -264,7 +264,7 @@ impl Search {
     }
 }
 
-/// A row that was compared in double precision.
+/// A row and its similarity in double precision.
 #[derive(Debug, Clone, Copy)]
 struct Compared {
     row: u32,
@@ -275,15 +275,15 @@ fn nearest_first(one: &Compared, other: &Compared) -> Ordering {
     other.score.total_cmp(&one.score).then(one.row.cmp(&other.row))
 }
 
-/// The best of what was found among different rows.
+/// The nearest among the results of different ranges of rows.
 fn merge(parts: &[Vec<Vec<Compared>>], top: usize) -> Vec<Vec<Neighbour>> {
-    let of_question = |question: usize| {
-        let mut all: Vec<Compared> = parts.iter().flat_map(|part| part[question].iter().copied()).collect();
+    let of_query = |query: usize| {
+        let mut all: Vec<Compared> = parts.iter().flat_map(|part| part[query].iter().copied()).collect();
         all.sort_unstable_by(nearest_first);
         all.truncate(top);
         all.into_iter().map(|Compared { row, score }| Neighbour { row, score: score as f32 }).collect()
     };
-    (0..parts.first().map_or(0, Vec::len)).map(of_question).collect()
+    (0..parts.first().map_or(0, Vec::len)).map(of_query).collect()
 }
 
 #[cfg(test)]

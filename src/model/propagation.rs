@@ -1,8 +1,9 @@
-//! How features and labels travel along the edges of a graph.
+//! Propagation of features and labels along the edges of a graph.
 //!
-//! `Â = (D+I)^-½ (A+I) (D+I)^-½` averages a node with its neighbours. Without its diagonal it is
-//! `Z = Â − (D+I)⁻¹ = (D+I)^-½ A (D+I)^-½`, which tells a node of its neighbours alone: with labels as input, row i of
-//! `Z·Y` does not know label i. Two steps can come back to where they began, `diag(Â·Z)`, and that is taken out too.
+//! `Â = (D+I)^-½ (A+I) (D+I)^-½` averages over a node and its neighbours. Without its diagonal it
+//! is `Z = Â − (D+I)⁻¹ = (D+I)^-½ A (D+I)^-½`, which averages over the neighbours alone, so that
+//! row i of `Z·Y` does not depend on label i. After two steps a label returns to its node with
+//! weight `diag(Â·Z)`, which is subtracted.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use crate::matrix::{Entries, Matrix, MatrixError};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PropagationError {
-    /// Steps could not come back the way they went.
+    /// The graph is directed.
     #[error("edges have a direction: take each of them both ways")]
     Directed,
-    /// A node would tell itself its own label.
+    /// The graph has a self-loop, by which a label would reach its own node.
     #[error("node {node} has an edge to itself: drop such edges, every node is averaged with itself anyway")]
     SelfLoop {
         /// Which node.
@@ -29,12 +30,12 @@ pub enum PropagationError {
         /// Which node.
         node: usize,
     },
-    /// The weights of a node's edges add up to too much.
+    /// The degree of a node overflows.
     #[error(transparent)]
     Degree(#[from] DegreeError),
 }
 
-/// The edges of an undirected graph without self-loops, and how they are weighed.
+/// The normalised adjacency of an undirected graph without self-loops.
 #[derive(Debug, Clone)]
 pub struct Propagation {
     adjacency: Arc<Sparse>,
@@ -63,7 +64,7 @@ impl Propagation {
         Ok(Self { adjacency: graph.adjacency.clone(), scale: Entries::outline(graph.nodes(), scale) })
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.scale.length()
     }
@@ -73,7 +74,8 @@ impl Propagation {
         &self.adjacency
     }
 
-    /// The diagonal of `(D+I)^-½`: the entry of Â from i to j is the weight of that edge times both of theirs.
+    /// The diagonal of `(D+I)^-½`: entry (i, j) of Â is the weight of the edge times entries i and
+    /// j.
     pub fn scale(&self) -> &Entries {
         &self.scale
     }
@@ -89,7 +91,7 @@ impl Propagation {
         self.scaled(&Matrix::sparse("A", self.adjacency.clone()))
     }
 
-    /// The diagonal of `Â·Z`: how much of what a node says comes back to it in two steps.
+    /// The diagonal of `Â·Z`: the weight with which an input returns to its node in two steps.
     pub fn returns(&self) -> Entries {
         if self.adjacency.is_outline() {
             return self.scale.map(|scale| scale * scale);

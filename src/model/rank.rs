@@ -1,8 +1,8 @@
-//! The rank that finds the most edges that it has not seen.
+//! Choice of the rank by the prediction of held-out edges.
 //!
-//! A part of the distinct training edges is embedded at the largest rank, and the others are told
-//! from random pairs that are no edges with the first 4, 8, … singular triplets of it. The rank
-//! that does best is the one to embed all the edges with.
+//! Part of the distinct training edges is embedded at the largest rank. The first 4, 8, … singular
+//! triplets of that embedding score the other edges and random non-edges, and the rank of the
+//! largest ROC-AUC is chosen.
 
 use super::embedding::{ModelError, Options, embed};
 use crate::dataset::{EdgeList, HeldOut, Holdout, LinkSplit, hold_out_against};
@@ -12,7 +12,7 @@ use crate::graph::{Graph, GraphError, Import};
 use crate::kernel::random::{bits, stream};
 use crate::svd::{Method, Progress};
 
-/// What to try, and on what.
+/// The candidates, and how they are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankSearch {
     /// The ranks to try; those beyond the number of nodes are passed over.
@@ -24,25 +24,26 @@ pub struct RankSearch {
 }
 
 impl Default for RankSearch {
-    /// The ranks and the negatives of the paper. As many edges are held out as for validation and test
-    /// by default, 15 %, so that the graph that ranks are tried on is like the one that is embedded.
+    /// The ranks and the negatives of the paper. As many edges are held out as for validation and
+    /// test by default, 15 %, so that the graph that ranks are tried on is like the one that is
+    /// embedded.
     fn default() -> Self {
         Self { candidates: vec![4, 8, 16, 32, 64, 128, 256], kept: 0.85, negatives: 5 }
     }
 }
 
-/// The rank that was found, and how all of them did.
+/// The chosen rank, and the score of every candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankChoice {
     /// The best one; of equally good ones, the smallest.
     pub rank: usize,
     /// ROC-AUC of each candidate on the edges held out, in their order.
     pub tried: Vec<(usize, f64)>,
-    /// How many columns were multiplied by the matrix for it.
+    /// Columns multiplied by the matrix.
     pub operator_columns: usize,
 }
 
-/// Why no rank was found.
+/// Why no rank could be chosen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RankError {
@@ -87,7 +88,8 @@ pub fn choose_rank(
     let mut options = options.clone();
     options.svd.rank = largest;
     if options.svd.method != Method::Subspace {
-        // Ranks are compared, not used: to vouch for every triplet of the largest would take most of the time.
+        // Ranks are compared, not used: to vouch for every triplet of the largest would take most
+        // of the time.
         options.svd.tolerance = None;
     }
     let embedding = embed(&Graph::from_edges(&kept, import)?, &options, cluster, watch)?;

@@ -1,10 +1,9 @@
-//! Where a walk goes next: the matrices of one step.
+//! Transition matrices of random walks.
 
 use crate::graph::Graph;
 use crate::matrix::{Entries, Matrix, MatrixError};
 
-/// The weights of a node's edges add up to more than a 32-bit number holds: what is divided by it
-/// would be zero.
+/// The degree of a node overflows f32, so that its row divided by the degree would be zero.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
     "the weights of the edges of {} add up to {sum:.4e}, and degrees are 32-bit numbers, up to 3.4028e38: multiply all weights \
@@ -14,22 +13,21 @@ use crate::matrix::{Entries, Matrix, MatrixError};
 pub struct DegreeError {
     /// The row of the node, from 0.
     pub row: usize,
-    /// What the user calls it, where that is known.
+    /// The id of the node, if it is known.
     pub name: Option<String>,
     /// The sum.
     pub sum: f64,
 }
 
 impl DegreeError {
-    /// The first of these degrees that is no finite number; `sums` gives all sums as 64-bit
-    /// numbers.
+    /// The first degree that is not finite; `sums` computes all degrees in f64.
     pub(super) fn find(degrees: &[f32], sums: impl FnOnce() -> Vec<f64>) -> Option<Self> {
         let row = degrees.iter().position(|degree| !degree.is_finite())?;
         Some(Self { row, name: None, sum: sums()[row] })
     }
 }
 
-/// Why there is no matrix of a step.
+/// Why a transition matrix cannot be stated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StepError {
@@ -41,17 +39,17 @@ pub enum StepError {
     Matrix(#[from] MatrixError),
 }
 
-/// The degrees of a graph, for dividing by: a degree of zero counts as one, so that a node without
-/// edges has a row of zeros in the matrices of a step.
+/// The degrees of a graph as divisors. A degree of zero counts as one, so that a node without edges
+/// has a row of zeros in a transition matrix.
 #[derive(Debug, Clone)]
 pub struct Degrees {
     leaving: Result<Entries, DegreeError>,
-    /// `None` where edges have no direction: they are the degrees of edges that leave.
+    /// In-degrees; `None` if the graph is undirected.
     arriving: Option<Result<Entries, DegreeError>>,
 }
 
 impl Degrees {
-    /// The degrees of a graph, each more by `stay`, the weight of an edge from every node to itself.
+    /// The degrees of a graph with a self-loop of weight `stay` at every node.
     pub fn new(graph: &Graph, stay: f32) -> Self {
         let entries = |degrees: &[f32], sums: &dyn Fn() -> Vec<f64>| match DegreeError::find(degrees, sums) {
             Some(error) => Err(error),
@@ -67,22 +65,22 @@ impl Degrees {
         }
     }
 
-    /// Of the edges that leave a node.
+    /// The out-degrees.
     pub fn leaving(&self) -> Result<&Entries, DegreeError> {
         self.leaving.as_ref().map_err(Clone::clone)
     }
 
-    /// Of the edges that come to a node.
+    /// The in-degrees.
     pub fn arriving(&self) -> Result<&Entries, DegreeError> {
         self.arriving.as_ref().unwrap_or(&self.leaving).as_ref().map_err(Clone::clone)
     }
 
-    /// `D⁻¹·A`: every next step is as likely as its weight says.
+    /// `D⁻¹·A`: the probabilities of the next step.
     pub fn row_normalized(&self, edges: &Matrix) -> Result<Matrix, StepError> {
         Ok(of("D⁻¹", self.leaving()?, f32::recip)?.try_multiply(edges)?)
     }
 
-    /// `D^-½·A·D^-½`, or `D^-½·A·E^-½` with the degrees E of edges that arrive.
+    /// `D^-½·A·D^-½`, or `D^-½·A·E^-½` with the in-degrees E of a directed graph.
     pub fn symmetric(&self, edges: &Matrix) -> Result<Matrix, StepError> {
         let root: fn(f32) -> f32 = |degree| degree.sqrt().recip();
         let before = of("D^-½", self.leaving()?, root)?;
@@ -93,18 +91,18 @@ impl Degrees {
         Ok(before.try_multiply(edges)?.try_multiply(&after)?)
     }
 
-    /// The degrees of where walks end, on a diagonal.
+    /// The diagonal matrix of the degrees of the last nodes of walks.
     pub fn of_ends(&self) -> Result<Matrix, StepError> {
         Ok(of("D", self.arriving()?, |degree| degree)?)
     }
 
-    /// Their square roots, on a diagonal.
+    /// The diagonal matrix of the square roots of these degrees.
     pub fn roots_of_ends(&self) -> Result<Matrix, StepError> {
         Ok(of("D^½", self.arriving()?, f32::sqrt)?)
     }
 }
 
-/// What to divide by for a degree: one where it is zero.
+/// The divisor for a degree: one if it is zero.
 pub(super) fn divisor(degree: f32) -> f32 {
     if degree == 0.0 { 1.0 } else { degree }
 }

@@ -1,17 +1,17 @@
-//! The vectors of a finished embedding, and what they say of pairs.
+//! The vectors of a finished embedding, and the scores of pairs.
 
 use crate::matrix::Dense;
 
-/// Two vectors for every node, weights multiplied in: `left` for what leaves a node, `right` for what arrives.
+/// The weighted vectors of every node: `left` for outgoing edges, `right` for incoming edges.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Vectors {
     /// `L`, one row a node.
     pub left: Dense,
-    /// `R`, one row a node, unless a matrix of the user's own has columns that are no nodes.
+    /// `R`, one row a node, or one row a column of a matrix whose columns are not nodes.
     pub right: Dense,
 }
 
-/// Which vector of a node is meant.
+/// A choice of vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Side {
@@ -24,7 +24,7 @@ pub enum Side {
     Both,
 }
 
-/// Both vectors of a row were asked for, and the sides have different rows.
+/// Both sides were asked for, and they have different numbers of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the matrix has {left} rows and {right} columns, which are not the same nodes: choose one side, left or right")]
 pub struct UnlikeSides {
@@ -35,7 +35,7 @@ pub struct UnlikeSides {
 }
 
 impl Vectors {
-    /// How many rows a side has.
+    /// The number of rows of a side.
     pub fn rows(&self, side: Side) -> Result<usize, UnlikeSides> {
         let (left, right) = (self.left.rows(), self.right.rows());
         match side {
@@ -46,7 +46,7 @@ impl Vectors {
         }
     }
 
-    /// How many entries a vector of a side has.
+    /// The length of the vectors of a side.
     pub fn columns(&self, side: Side) -> usize {
         self.parts(side).iter().map(|part| part.columns()).sum()
     }
@@ -61,12 +61,12 @@ impl Vectors {
         first.iter().chain(second).copied()
     }
 
-    /// How likely an edge from i to j is; without directions, an edge between them.
+    /// The score of an edge from i to j, or between them if edges have no direction.
     pub fn score(&self, i: u32, j: u32, is_directed: bool) -> f32 {
         self.exact_score(i, j, is_directed) as f32
     }
 
-    /// The same in double precision.
+    /// The score in double precision.
     pub fn exact_score(&self, i: u32, j: u32, is_directed: bool) -> f64 {
         let one_way = |i: u32, j: u32| {
             let terms = self.left.row(i as usize).iter().zip(self.right.row(j as usize));

@@ -166,11 +166,11 @@ impl Compiler {
             }
             Kind::Transpose(inner) => self.product(inner, side.flipped(), x),
             Kind::Polynomial { coefficients, base } => self.horner(coefficients, base, side, x),
-            Kind::Beside(parts) => match side {
+            Kind::Hstack(parts) => match side {
                 Side::Plain => self.sum_of_slices(parts, side, x, columns),
                 Side::Transposed => self.stack(parts, side, x, rows),
             },
-            Kind::Stacked(parts) => match side {
+            Kind::Vstack(parts) => match side {
                 Side::Plain => self.stack(parts, side, x, rows),
                 Side::Transposed => self.sum_of_slices(parts, side, x, columns),
             },

@@ -21,7 +21,7 @@ impl Program {
     /// let x = Matrix::dense("X", Dense::new(2, 3, vec![1.0; 6])?)?;
     /// let once = &t * &x;
     /// let twice = &t * &once;
-    /// let program = Program::form(&Matrix::beside(&[x, once, twice]));
+    /// let program = Program::form(&Matrix::hstack(&[x, once, twice]));
     /// let steps: Vec<String> = program.steps().iter().map(ToString::to_string).collect();
     /// assert_eq!(steps, ["load X", "gemm T·v1", "gemm T·v2", "hstack [v1, v2, v3]"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -69,11 +69,11 @@ impl Compiler {
                 let Some(value) = self.form_if_any(right) else { return Sum::new() };
                 self.product_of_entries(left, value)
             }
-            Kind::Beside(parts) => {
+            Kind::Hstack(parts) => {
                 let values = parts.iter().map(|part| self.formed_panel(part)).collect();
                 vec![Term::plain(self.push(rows, Action::HStack { values }))]
             }
-            Kind::Stacked(parts) => {
+            Kind::Vstack(parts) => {
                 let pieces = parts.iter().map(|part| {
                     let value = self.formed_panel(part);
                     RowRange { value, first_row: 0, rows: part.shape().rows }

@@ -172,8 +172,8 @@ fn parts(matrix: &Matrix, seen: &mut HashMap<usize, Leaves>, found: &mut Vec<Mat
         | Kind::Difference(..)
         | Kind::Product(..)
         | Kind::Power(..)
-        | Kind::Beside(_)
-        | Kind::Stacked(_)
+        | Kind::Hstack(_)
+        | Kind::Vstack(_)
         | Kind::Rows(..)
         | Kind::Columns(..)
         | Kind::Polynomial { .. } => leaves.has_sparse && !leaves.has_ones,

@@ -126,7 +126,7 @@ mod tests {
         let (a, d) = (ring(), diagonal("d"));
         assert_eq!(text(&(&d * &a + &a), Side::Plain), "v1 = spmm (d + 1)·A·G\nanswer v1");
         let apart = "v1 = spmm A·G\nv2 = scale d·v1\nv3 = stack v1[0..4]; v2[0..4]\nanswer v3";
-        assert_eq!(text(&Matrix::stacked(&[a.clone(), &d * &a]), Side::Plain), apart);
+        assert_eq!(text(&Matrix::vstack(&[a.clone(), &d * &a]), Side::Plain), apart);
     }
 
     #[test]

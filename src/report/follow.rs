@@ -7,7 +7,7 @@ use super::table::quoted;
 use crate::dataset::Ids;
 use crate::experiment::follow::{BatchFigures, FollowFigures};
 use crate::experiment::metrics::Scores;
-use crate::model::embedding::Embedding;
+use crate::model::follow::Follower;
 
 /// Nodes that a line names before it only counts them.
 const NAMED: usize = 3;
@@ -69,18 +69,19 @@ impl Display for FollowFigures {
     }
 }
 
-/// Writes rows of an embedding with the ids of their nodes, and how far they moved.
-pub fn write_changes(file: &mut dyn Write, rows: &[(u32, f32)], ids: &Ids, embedding: &Embedding) -> io::Result<()> {
+/// Writes rows of the last embedding, aligned with those before, with the ids of their nodes and the
+/// distances that they moved.
+pub fn write_changes(file: &mut dyn Write, rows: &[(u32, f32)], ids: &Ids, follower: &Follower) -> io::Result<()> {
+    let rank = follower.embedding().map_or(0, |embedding| embedding.rank);
     write!(file, "id,moved")?;
     for side in ["left", "right"] {
-        (1..=embedding.rank).try_for_each(|column| write!(file, ",{side}_{column}"))?;
+        (1..=rank).try_for_each(|column| write!(file, ",{side}_{column}"))?;
     }
     writeln!(file)?;
     for &(row, moved) in rows {
-        let at = row as usize * embedding.rank..(row as usize + 1) * embedding.rank;
         write!(file, "{},{moved}", quoted(&ids.get(row as usize).unwrap_or_default(), ','))?;
-        for side in [&embedding.left, &embedding.right] {
-            side[at.clone()].iter().try_for_each(|entry| write!(file, ",{entry}"))?;
+        for side in follower.aligned_row(row) {
+            side.iter().try_for_each(|entry| write!(file, ",{entry}"))?;
         }
         writeln!(file)?;
     }

@@ -163,7 +163,7 @@ impl Spectrum {
 /// The parts of stacked matrices, from the top down.
 fn stacked_parts(matrix: &Matrix) -> Vec<Matrix> {
     match matrix.kind() {
-        Kind::Stacked(parts) => parts.iter().flat_map(stacked_parts).collect(),
+        Kind::Vstack(parts) => parts.iter().flat_map(stacked_parts).collect(),
         _ => vec![matrix.clone()],
     }
 }

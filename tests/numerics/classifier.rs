@@ -550,7 +550,7 @@ fn means_of_many_nodes() {
     let nodes = 40_000;
     let [dense, sparse] = both_forms(nodes, 3, 29).map(|dataset| features::of_dataset(&dataset).unwrap());
     let table = form(&dense, false);
-    let beside = Matrix::beside(&[sparse.clone(), dense.clone()]);
+    let beside = Matrix::hstack(&[sparse.clone(), dense.clone()]);
     for features in [dense, sparse, beside] {
         let mean = reduced(&features, &svd::Options::of_rank(1)).reduction.mean;
         for (column, &got) in mean.data().iter().enumerate() {

@@ -167,7 +167,7 @@ fn form_anew(matrix: &Matrix, absolute: bool, formed: &mut HashMap<usize, Table>
             (0..*exponent).fold(identity, |power, _| power.times(&base))
         }
         Kind::Transpose(inner) => form(inner).t(),
-        Kind::Beside(parts) => {
+        Kind::Hstack(parts) => {
             let parts: Vec<Table> = parts.iter().map(&mut form).collect();
             let find = |mut column: usize| {
                 for part in &parts {
@@ -183,7 +183,7 @@ fn form_anew(matrix: &Matrix, absolute: bool, formed: &mut HashMap<usize, Table>
                 part.at(row, column)
             })
         }
-        Kind::Stacked(parts) => {
+        Kind::Vstack(parts) => {
             let data = parts.iter().flat_map(|part| form(part).data).collect();
             Table { rows, columns, data }
         }
@@ -296,9 +296,9 @@ pub fn pooled_expression(size: usize, nodes: usize, numbers: &mut Numbers) -> Ma
                 if rest.is_empty() {
                     a.pow(2)
                 } else if numbers.below(2) == 0 {
-                    Matrix::stacked(&[a.rows(&half), b.rows(&rest)])
+                    Matrix::vstack(&[a.rows(&half), b.rows(&rest)])
                 } else {
-                    Matrix::beside(&[a.columns(&half), b.columns(&rest)])
+                    Matrix::hstack(&[a.columns(&half), b.columns(&rest)])
                 }
             }
         });
@@ -327,12 +327,12 @@ pub fn expression(rows: usize, columns: usize, depth: usize, numbers: &mut Numbe
         3 if columns > 1 => {
             let cut = 1 + numbers.below(columns - 1);
             let parts = [expression(rows, cut, depth, numbers), expression(rows, columns - cut, depth, numbers)];
-            Matrix::beside(&parts)
+            Matrix::hstack(&parts)
         }
         4 if rows > 1 => {
             let cut = 1 + numbers.below(rows - 1);
             let parts = [expression(cut, columns, depth, numbers), expression(rows - cut, columns, depth, numbers)];
-            Matrix::stacked(&parts)
+            Matrix::vstack(&parts)
         }
         5 => {
             let of = 1 + numbers.below(90);

@@ -158,7 +158,7 @@ fn few_rows_of_a_large_matrix_are_formed() {
         blocks.push(block.clone());
     }
     let rows: Vec<usize> = (0..140).collect();
-    let matrix = Matrix::beside(&blocks).rows(&rows);
+    let matrix = Matrix::hstack(&blocks).rows(&rows);
     let forming = what_to_form(&matrix, work_of(130, 11), 2 << 30);
     assert_eq!(forming.parts.len(), 1);
     assert_eq!(forming.parts[0].identity_key(), matrix.identity_key(), "all of it");

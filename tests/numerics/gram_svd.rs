@@ -104,11 +104,11 @@ fn matrices_that_are_formed() {
     let a = Matrix::sparse("A", sparse(150, 150, false, numbers)) * 0.02;
     let x = Matrix::dense("X", dense(150, 8, numbers)).unwrap();
     let once = &a * &x;
-    let blocks = Matrix::beside(&[x.clone(), once.clone(), &a * &once]);
+    let blocks = Matrix::hstack(&[x.clone(), once.clone(), &a * &once]);
     check(&blocks, 5);
     check(&blocks.t(), 5);
     check(&blocks.rows(&(0..100).collect::<Vec<_>>()), 5);
-    check(&Matrix::stacked(&[x.clone(), once.clone(), x.clone() - once]), 8);
+    check(&Matrix::vstack(&[x.clone(), once.clone(), x.clone() - once]), 8);
     check(&Matrix::sparse("W", sparse(200, 30, true, numbers)), 7);
     check(&(&x - Matrix::ones(150, 8) * 0.25), 8);
     check(&Matrix::identity(70), 70);
@@ -125,17 +125,17 @@ fn stacked_copies() {
     };
     check(&copy(0), 12);
     check(&copy(0).t(), 12);
-    check(&Matrix::stacked(&[x.clone(), copy(0), copy(1)]), 12);
-    check(&Matrix::stacked(&[x.clone(), &x * &diagonal(7)]), 12);
-    check(&Matrix::stacked(&[&x * &diagonal(7), x.clone(), &x * &diagonal(8), copy(1), copy(1)]), 12);
-    check(&Matrix::stacked(&[&copy(2) * &diagonal(7), copy(2), x.clone()]), 12);
-    let nested = Matrix::stacked(&[x.clone(), copy(0)]);
-    check(&Matrix::stacked(&[nested.clone(), nested.clone(), &nested * &diagonal(8)]), 12);
+    check(&Matrix::vstack(&[x.clone(), copy(0), copy(1)]), 12);
+    check(&Matrix::vstack(&[x.clone(), &x * &diagonal(7)]), 12);
+    check(&Matrix::vstack(&[&x * &diagonal(7), x.clone(), &x * &diagonal(8), copy(1), copy(1)]), 12);
+    check(&Matrix::vstack(&[&copy(2) * &diagonal(7), copy(2), x.clone()]), 12);
+    let nested = Matrix::vstack(&[x.clone(), copy(0)]);
+    check(&Matrix::vstack(&[nested.clone(), nested.clone(), &nested * &diagonal(8)]), 12);
     // The scale is on the other side of the implicit factor.
-    check(&Matrix::stacked(&[x.clone(), &Matrix::diagonal("e", vec![0.5; 150]).unwrap() * &x]), 12);
+    check(&Matrix::vstack(&[x.clone(), &Matrix::diagonal("e", vec![0.5; 150]).unwrap() * &x]), 12);
     // A wide matrix is formed completely.
     let wide = random(9, 60, 8);
-    check(&Matrix::stacked(&[wide.clone(), wide.try_dropout(Mask::new(0.5, 3, 0)).unwrap()]), 18);
+    check(&Matrix::vstack(&[wide.clone(), wide.try_dropout(Mask::new(0.5, 3, 0)).unwrap()]), 18);
 }
 
 /// Catches triplets that are rounding errors, both of stored entries and of entries formed by long
@@ -143,7 +143,7 @@ fn stacked_copies() {
 #[test]
 fn rank_deficient() {
     let twice = random(90, 5, 9);
-    assert_eq!(check(&Matrix::beside(&[twice.clone(), twice.clone()]), 10).effective_rank(), 5);
+    assert_eq!(check(&Matrix::hstack(&[twice.clone(), twice.clone()]), 10).effective_rank(), 5);
     assert_eq!(check(&(random(120, 4, 10) * random(4, 50, 11)), 50).effective_rank(), 4);
     let long = random(40, 400, 12) * random(400, 4, 13) * random(4, 40, 14);
     assert_eq!(check(&long, 40).effective_rank(), 4);
@@ -158,7 +158,7 @@ fn rank_deficient() {
 #[test]
 fn the_zero_matrix_has_no_triplets() {
     let stored = Matrix::dense("O", Dense::new(90, 7, vec![0.0; 630]).unwrap()).unwrap();
-    for matrix in [Matrix::zero(90, 7), Matrix::zero(7, 90), stored.clone(), Matrix::stacked(&[stored.clone(), stored])]
+    for matrix in [Matrix::zero(90, 7), Matrix::zero(7, 90), stored.clone(), Matrix::vstack(&[stored.clone(), stored])]
     {
         for method in [Method::Gram, Method::Auto] {
             let svd = decomposed(&matrix, &by(method, 3));

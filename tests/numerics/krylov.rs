@@ -611,7 +611,7 @@ fn singular_values_are_right_over_the_whole_range_of_f32() {
 fn all_values_are_found_at_full_rank_without_a_tolerance() {
     for (nodes, seeds) in [(27, 1..9), (28, 1..21), (31, 1..9), (33, 1..9), (63, 1..5), (66, 1..5)] {
         let identity = Matrix::identity(nodes);
-        let stacked = Matrix::stacked(&[identity.clone(), Matrix::ones(nodes, nodes)]);
+        let stacked = Matrix::vstack(&[identity.clone(), Matrix::ones(nodes, nodes)]);
         let mut of_stacked = vec![1.0; nodes];
         of_stacked[0] = ((nodes * nodes + 1) as f64).sqrt();
         let mut cases = vec![(stacked, of_stacked)];
@@ -619,7 +619,7 @@ fn all_values_are_found_at_full_rank_without_a_tolerance() {
             // Disjoint triangles have the eigenvalues 1 and twice -1/2.
             let triangles = normalized(nodes, |node| vec![node / 3 * 3 + (node + 1) % 3]);
             let square = |place: usize| if place < nodes / 3 { 5.0f64 } else { 4.25 };
-            let beside = Matrix::beside(&[&identity * 2.0, triangles]);
+            let beside = Matrix::hstack(&[&identity * 2.0, triangles]);
             cases.push((beside, (0..nodes).map(|place| square(place).sqrt()).collect()));
         }
         for (matrix, expected) in cases {

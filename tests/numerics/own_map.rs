@@ -78,7 +78,7 @@ fn a_map_multiplies_like_its_entries_alone_and_within_expressions() {
     compare(&around(&own), &around(&stored));
     let (own, stored) = both(140, 140, numbers);
     compare(&(&own * 0.1).polynomial(&[0.5, 0.3, 0.2]), &(&stored * 0.1).polynomial(&[0.5, 0.3, 0.2]));
-    compare(&Matrix::beside(&[own.clone(), own.t()]), &Matrix::beside(&[stored.clone(), stored.t()]));
+    compare(&Matrix::hstack(&[own.clone(), own.t()]), &Matrix::hstack(&[stored.clone(), stored.t()]));
     compare(&own.rows(&[139, 3, 3, 0]), &stored.rows(&[139, 3, 3, 0]));
 }
 

@@ -193,7 +193,7 @@ fn powers_side_by_side_share_their_products() {
         for step in 0..layers {
             blocks.push(&t * &blocks[step]);
         }
-        let matrix = Matrix::beside(&blocks);
+        let matrix = Matrix::hstack(&blocks);
         check(&matrix);
         let compiled = [Side::Plain, Side::Transposed].map(|side| Program::compile(&matrix, side));
         for program in [&compiled[0], &compiled[1], &Program::form(&matrix)] {
@@ -269,7 +269,7 @@ fn published_design(graph: &Graph, layers: usize) -> Matrix {
     let (average, neighbours) = (propagation.average().unwrap(), propagation.neighbours().unwrap());
     let powers = (0..=layers).map(|power| average.pow(power as u32) * &features);
     let blocks: Vec<Matrix> = powers.chain([1, 2].map(|power| neighbours.pow(power) * &labels)).collect();
-    Matrix::try_beside(&blocks).unwrap()
+    Matrix::try_hstack(&blocks).unwrap()
 }
 
 /// The numbers of sparse products of M and of Mᵀ, with sharing alone and by the planner.

@@ -104,8 +104,8 @@ fn every_kind_of_node() {
     check(&(&scale * &square * 0.1).pow(3));
     check(&(&scale * &square).polynomial(&[0.5, 0.3, 0.0, 0.2]));
     check(&(&scale * &square * &features));
-    check(&Matrix::beside(&[features.clone(), &scale * &square * &features]));
-    check(&Matrix::stacked(&[features.t(), Matrix::ones(1, 140), Matrix::zero(2, 140)]));
+    check(&Matrix::hstack(&[features.clone(), &scale * &square * &features]));
+    check(&Matrix::vstack(&[features.t(), Matrix::ones(1, 140), Matrix::zero(2, 140)]));
     check(&square.rows(&[139, 3, 3, 0, 70]));
     check(&weighted.columns(&[0, 139, 139, 1]));
     check(&features.rows(&(0..140).rev().collect::<Vec<_>>()).columns(&[5, 5, 0]));

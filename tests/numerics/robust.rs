@@ -99,8 +99,8 @@ fn a_matrix_of_stored_zeros_has_no_triplets() {
             zero * zero,
             zero.t(),
             zero.polynomial(&[0.0, 0.5, 0.5]),
-            Matrix::beside(&[zero.clone(), zero.clone()]),
-            Matrix::stacked(&[zero.clone(), zero.clone()]),
+            Matrix::hstack(&[zero.clone(), zero.clone()]),
+            Matrix::vstack(&[zero.clone(), zero.clone()]),
             zero.rows(&[0, 5, 5]),
             zero.columns(&[69, 1]),
             zero - Matrix::ones(70, 70) * zero,
@@ -116,7 +116,7 @@ fn a_matrix_of_stored_zeros_has_no_triplets() {
 #[test]
 fn a_matrix_of_tiny_entries_has_its_triplets() {
     let tiny = Matrix::identity(70) * 1e-37;
-    for matrix in [tiny.clone(), tiny.t(), Matrix::beside(&[tiny.clone(), tiny.clone() * 0.0]), tiny.rows(&[0, 5, 6])] {
+    for matrix in [tiny.clone(), tiny.t(), Matrix::hstack(&[tiny.clone(), tiny.clone() * 0.0]), tiny.rows(&[0, 5, 6])] {
         let svd = within_a_minute(move || decompose(&matrix, &Options::of_rank(2), CLUSTERS[1]).unwrap());
         assert_eq!(svd.effective_rank(), 2);
         assert!(

@@ -93,8 +93,8 @@ fn over_and_under_determined_systems() {
 #[test]
 fn rank_deficient_systems() {
     let x = random(120, 5, 2);
-    check(&Matrix::beside(&[x.clone(), x.clone() * 2.0]), 10, 1e-5);
-    check(&Matrix::stacked(&[x.t(), x.t()]), 10, 1e-5);
+    check(&Matrix::hstack(&[x.clone(), x.clone() * 2.0]), 10, 1e-5);
+    check(&Matrix::vstack(&[x.t(), x.t()]), 10, 1e-5);
     check(&(random(90, 4, 3) * random(4, 30, 4)), 30, 1e-5);
     check(&(random(30, 4, 3) * random(4, 90, 4)), 30, 1e-5);
 }
@@ -105,10 +105,10 @@ fn stacked_copies() {
     let x = random(100, 9, 5);
     let dropped = x.try_dropout(Mask::new(0.5, 4, 1)).unwrap();
     let keep = Matrix::diagonal("K", (0..9).map(|column| f32::from(column < 6)).collect()).unwrap();
-    check(&Matrix::stacked(&[x.clone(), &x * &keep, dropped]), 9, 1e-6);
+    check(&Matrix::vstack(&[x.clone(), &x * &keep, dropped]), 9, 1e-6);
     let numbers = &mut Numbers(6);
     let a = Matrix::sparse("A", sparse(100, 100, true, numbers)) * 0.1;
-    check(&Matrix::beside(&[x.clone(), &a * &x]), 18, 1e-6);
+    check(&Matrix::hstack(&[x.clone(), &a * &x]), 18, 1e-6);
 }
 
 /// Catches arithmetic that squares the condition number κ: for every shape, method and rank, the

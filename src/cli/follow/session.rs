@@ -212,7 +212,8 @@ impl<'a> Session<'a> {
     }
 
     fn go_on_from(&mut self, state: State<'_>) -> Result<(), Error> {
-        let (batch, embedding) = (state.batch, state.embedding());
+        let batch = state.batch;
+        let (embedding, rotation) = state.embedding();
         let figures = EmbeddingFigures {
             decomposition: decomposition_of(&embedding, &self.request.experiment.embedding.svd),
             seconds: 0.0,
@@ -221,7 +222,7 @@ impl<'a> Session<'a> {
             test: None,
         };
         let Some(follower) = self.follower.take() else { unreachable!("it is only away here") };
-        self.follower = Some(follower.resume(embedding));
+        self.follower = Some(follower.resume(embedding, Some(rotation)));
         let (edges, held_out) = (self.follower().ledger().edges, self.held_out.count());
         self.embedded = Some(Embedded { batch, edges, held_out, figures });
         self.saved = Some(Saved { batch, at: Instant::now() });
@@ -417,10 +418,10 @@ impl<'a> Session<'a> {
     }
 
     fn write_changes(&self, batch: u64) -> Result<Option<usize>, Error> {
-        let (Some(target), Some(embedding)) = (&self.changes, self.follower().embedding()) else { return Ok(None) };
+        let Some(target) = &self.changes else { return Ok(None) };
         let rows = self.follower().moved(self.arguments.epsilon);
         let (folder, name) = target.place(batch);
-        folder.write_one(&name, |file| write_changes(file, &rows, &self.ids, embedding))?;
+        folder.write_one(&name, |file| write_changes(file, &rows, &self.ids, self.follower()))?;
         Ok(Some(rows.len()))
     }
 

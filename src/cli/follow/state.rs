@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::super::Error;
 use crate::model::embedding::Embedding;
+use crate::model::follow::Rotation;
 use crate::report::output::Folder;
 
 /// Its name in the folder of the results.
 const NAME: &str = "follow.state";
 /// The version of the file that is written and understood.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// An embedding, and where it belongs.
 #[derive(Serialize, Deserialize)]
@@ -25,15 +26,17 @@ pub(super) struct State<'a> {
     /// The batch that the embedding comes after.
     pub(super) batch: u64,
     embedding: Cow<'a, Embedding>,
+    rotation: Cow<'a, Rotation>,
 }
 
 impl<'a> State<'a> {
-    pub(super) fn new(run: u32, batch: u64, embedding: &'a Embedding) -> Self {
-        Self { format: FORMAT, run, batch, embedding: Cow::Borrowed(embedding) }
+    pub(super) fn new(run: u32, batch: u64, embedding: &'a Embedding, rotation: &'a Rotation) -> Self {
+        let (embedding, rotation) = (Cow::Borrowed(embedding), Cow::Borrowed(rotation));
+        Self { format: FORMAT, run, batch, embedding, rotation }
     }
 
-    pub(super) fn embedding(self) -> Embedding {
-        self.embedding.into_owned()
+    pub(super) fn embedding(self) -> (Embedding, Rotation) {
+        (self.embedding.into_owned(), self.rotation.into_owned())
     }
 
     pub(super) fn save(&self, folder: &Folder) -> Result<(), Error> {
@@ -53,6 +56,7 @@ impl<'a> State<'a> {
             (crc32fast::hash(content).to_le_bytes() == sum).then(|| bincode::deserialize(content).ok())??;
         let Embedding { nodes, rank, left, .. } = &*state.embedding;
         let is_sound = state.format == FORMAT && state.run == run && left.len() == nodes * rank;
+        let is_sound = is_sound && state.rotation.order() == *rank;
         is_sound.then_some(state)
     }
 

@@ -17,7 +17,7 @@ use crate::matrix::{Dense, Matrix};
 use crate::model::classifier::{self, ClassifierError, Design, Examples, Labels, Rows};
 use crate::model::embedding::{self, ModelError};
 use crate::model::features::{FeatureError, center, with_embedding};
-use crate::model::named::Named;
+use crate::model::names::GraphNames;
 use crate::model::propagation::Propagation;
 use crate::svd::{self, Surrogate};
 
@@ -138,7 +138,7 @@ fn link_stage(
     let matrix = match &experiment.matrix {
         None => return embedding_stage(graph, experiment),
         Some(statement) => {
-            let mut names = Named::new(graph, dataset, cluster, experiment.seed);
+            let mut names = GraphNames::new(graph, dataset, cluster, experiment.seed);
             let matrix = statement.formula.evaluate(&mut names);
             matrix.map_err(|error| RunError::Statement { place: statement.place.clone(), error })?
         }

@@ -1,9 +1,9 @@
-//! What can go wrong with a network.
+//! Errors of the network.
 
 use crate::engine::EngineError;
 use crate::matrix::{MatrixError, Shape};
 
-/// Why a network could not be made, trained or asked.
+/// Why a network could not be built, trained or evaluated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {

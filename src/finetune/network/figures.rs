@@ -1,4 +1,4 @@
-//! What training tells on its way, and at its end.
+//! The progress and the result of training.
 
 use std::sync::Arc;
 
@@ -9,21 +9,22 @@ use crate::engine::Monitor;
 use crate::engine::checkpoint::StoredResult;
 use crate::matrix::Dense;
 
-/// What is known after an epoch.
+/// The figures of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EpochFigures {
     /// Its number, from 1.
     pub epoch: usize,
-    /// The mean cross-entropy of a node, over all batches, with dropout and the parameters of the time.
+    /// The mean cross-entropy of a node, over all batches, with dropout and the parameters of the
+    /// time.
     pub loss: f64,
-    /// The fraction of the validation nodes that the network puts in their class, with all neighbours and no dropout;
-    /// `None` where those are trained on, or there are none.
+    /// The fraction of the validation nodes that the network puts in their class, with all
+    /// neighbours and no dropout; `None` where those are trained on, or there are none.
     pub valid_accuracy: Option<f64>,
     /// How long it took, validation included.
     pub seconds: f64,
 }
 
-/// What training found.
+/// The result of training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trained {
     /// The network of the best epoch.
@@ -32,8 +33,8 @@ pub struct Trained {
     pub start_accuracy: Option<f64>,
     /// Every epoch, in order.
     pub epochs: Vec<EpochFigures>,
-    /// Which epoch the network is of: that of the best validation accuracy, the first of equals, or the last one where
-    /// there is none. 0 is the network that training started from.
+    /// Which epoch the network is of: that of the best validation accuracy, the first of equals, or
+    /// the last one where there is none. 0 is the network that training started from.
     pub best_epoch: usize,
 }
 
@@ -47,7 +48,7 @@ impl Trained {
     }
 }
 
-/// How far training is.
+/// The progress of training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EpochProgress {
     /// The number of the epoch, from 1, and 0 for the start.

@@ -14,8 +14,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network that computes what the linear classifier with these weights computes. Their rows are those of
-    /// `[X, ÂX, ZY, Â²X, ÂZY, …]`, or of `[X, ÂX, Â²X, …]` without labels.
+    /// The network that computes what the linear classifier with these weights computes. Their rows
+    /// are those of `[X, ÂX, ZY, Â²X, ÂZY, …]`, or of `[X, ÂX, Â²X, …]` without labels.
     pub fn from_linear(weights: &Dense, shape: NetworkShape) -> Result<Self, NetworkError> {
         let needed = Shape::new(shape.linear_rows(), shape.classes);
         if weights.shape() != needed {
@@ -47,8 +47,8 @@ impl Network {
         Ok(Self { shape, parameters })
     }
 
-    /// A network from what [`Network::parameters`] gave; `None` if there are not as many as its shape needs, or one of them
-    /// is no finite number.
+    /// A network from what [`Network::parameters`] gave; `None` if there are not as many as its
+    /// shape needs, or one of them is no finite number.
     pub fn from_parameters(shape: NetworkShape, parameters: Vec<f64>) -> Option<Self> {
         shape.check_size().ok()?;
         let is_whole = parameters.len() == shape.parameters() && parameters.iter().all(|number| number.is_finite());
@@ -60,8 +60,9 @@ impl Network {
         self.shape
     }
 
-    /// All its numbers: for every product the weights `[W₊ | W₋]`, row after row, and the biases `[b₊ | b₋]`; first the
-    /// products that make the layers, then those that make the outputs of the layers.
+    /// All its numbers: for every product the weights `[W₊ | W₋]`, row after row, and the biases
+    /// `[b₊ | b₋]`; first the products that make the layers, then those that make the outputs of
+    /// the layers.
     pub fn parameters(&self) -> &[f64] {
         &self.parameters
     }

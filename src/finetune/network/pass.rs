@@ -9,7 +9,7 @@ use crate::kernel::dropout::Mask;
 use crate::kernel::{columns, gemm, stride};
 use crate::matrix::Dense;
 
-/// What the network is asked about.
+/// The inputs of the network.
 #[derive(Clone, Copy)]
 pub(super) struct Inputs<'a> {
     pub(super) walk: Walk<'a>,
@@ -20,13 +20,13 @@ pub(super) struct Inputs<'a> {
     pub(super) first: &'a Dense,
 }
 
-/// Everything about a piece that is left to chance.
+/// The random choices of a piece: neighbours and dropout.
 #[derive(Clone, Copy)]
 pub(super) struct Chance<'a> {
     pub(super) fanouts: &'a [Option<usize>],
     pub(super) dropout: f64,
     pub(super) seed: u64,
-    /// Names the piece among those of all batches.
+    /// The number of the piece among those of all batches.
     pub(super) piece: u64,
 }
 
@@ -37,7 +37,7 @@ impl Chance<'_> {
     }
 }
 
-/// The way of a piece through the network: what it was at every product, to find the way back.
+/// Forward and backward pass of a piece, with the activations of every product.
 #[derive(Default)]
 pub(super) struct Pass {
     pub(super) trees: Trees,
@@ -102,8 +102,8 @@ impl Pass {
         }
     }
 
-    /// After [`Pass::forward`]: the sum of the cross-entropies of the seeds. `gradient` becomes its derivative by the
-    /// parameters, times `scale`.
+    /// After [`Pass::forward`]: the sum of the cross-entropies of the seeds. `gradient` becomes its
+    /// derivative by the parameters, times `scale`.
     pub(super) fn backward(
         &mut self,
         inputs: Inputs<'_>,

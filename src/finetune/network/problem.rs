@@ -1,4 +1,4 @@
-//! What there is to learn.
+//! The data of a training problem.
 
 use std::sync::Arc;
 
@@ -10,11 +10,12 @@ use crate::model::propagation::Propagation;
 /// A graph whose nodes carry features, and classes that some of them are known to be of.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// How features travel.
+    /// The propagation matrices.
     pub propagation: Propagation,
     /// One row a node.
     pub features: Arc<Dense>,
-    /// The class of each node, or [`UNLABELLED`]; only those of nodes that are learnt from, known or validated on are read.
+    /// The class of each node, or [`UNLABELLED`]; only those of nodes that are learnt from, known
+    /// or validated on are read.
     pub labels: Arc<[u32]>,
     /// Nodes to train on, whose labels are also told to their neighbours if labels are re-used.
     pub learn: Vec<u32>,

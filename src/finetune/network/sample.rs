@@ -1,12 +1,13 @@
-//! Neighbours drawn at random, and those of neighbours, for each node of a batch.
+//! Random sampling of neighbours and their neighbours for each node of a batch.
 //!
-//! Every seed has a tree of its own. Row `r` of level `t` is row `r` of all levels after it, so that a level is the first
-//! rows of one list: the seeds, then what was drawn for them, then what was drawn for all of those.
+//! Every seed has a tree of its own. Row `r` of level `t` is row `r` of all levels after it, so
+//! that a level is the first rows of one list: the seeds, then what was drawn for them, then what
+//! was drawn for all of those.
 
 use crate::graph::Neighbours;
 use crate::kernel::random::{bits, stream};
 
-/// A graph to draw from: `(D+I)^-½ (A+I) (D+I)^-½`.
+/// The graph to sample from, weighted by `(D+I)^-½ (A+I) (D+I)^-½`.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<'a> {
     pub(super) neighbours: &'a Neighbours,
@@ -15,18 +16,18 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// `Âᵢᵢ`, the part of a node itself.
+    /// `Âᵢᵢ`.
     pub(super) fn own(&self, node: u32) -> f32 {
         self.scale[node as usize] * self.scale[node as usize]
     }
 
-    /// `Zᵢⱼ`, the part of a neighbour.
+    /// `Zᵢⱼ`.
     pub(super) fn between(&self, from: u32, to: u32) -> f32 {
         self.neighbours.weight_between(from, to) * self.scale[from as usize] * self.scale[to as usize]
     }
 }
 
-/// A row that another one sums over.
+/// A summand of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Drawn {
     pub(super) row: u32,
@@ -62,7 +63,8 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// Draws `fanouts[t]` neighbours for every row of level `t`, or takes them all. The key names the draws.
+    /// Draws `fanouts[t]` neighbours for every row of level `t`, or takes them all. The key names
+    /// the draws.
     pub(super) fn grow(&mut self, walk: Walk<'_>, seeds: &[u32], fanouts: &[Option<usize>], seed: u64, key: u64) {
         self.nodes.clear();
         self.nodes.extend_from_slice(seeds);
@@ -104,7 +106,8 @@ impl Trees {
     }
 }
 
-/// Chooses `count` different numbers below `bound`, each set of them as likely as any other (Floyd's algorithm).
+/// Chooses `count` different numbers below `bound`, each set of them as likely as any other
+/// (Floyd's algorithm).
 fn choose(bound: usize, count: usize, draw: impl Fn(u32) -> u64, chosen: &mut Vec<usize>) {
     chosen.clear();
     if count == bound {

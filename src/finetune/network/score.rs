@@ -27,9 +27,9 @@ pub(super) fn programs(propagation: &Propagation) -> Result<Vec<Arc<Program>>, N
 
 /// The logits of every node, one row a node.
 ///
-/// The network is told the labels of the `known` nodes, if it re-uses labels; what it says of those themselves is worth
-/// nothing, since a label comes back to its node in two steps. With two passes the second is also told the softmax of
-/// what the first said of all other nodes.
+/// The network is told the labels of the `known` nodes, if it re-uses labels; what it says of those
+/// themselves is worth nothing, since a label comes back to its node in two steps. With two passes
+/// the second is also told the softmax of what the first said of all other nodes.
 pub fn score(
     problem: &Problem,
     network: &Network,
@@ -129,7 +129,8 @@ struct Layers<'a> {
 }
 
 impl Layers<'_> {
-    /// One product of the network, tile after tile, so that both halves of it are never there for all rows.
+    /// One product of the network, tile after tile, so that both halves of it are never there for
+    /// all rows.
     fn split_relu(
         &mut self,
         session: &mut Session<'_>,

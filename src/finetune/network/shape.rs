@@ -28,7 +28,8 @@ impl NetworkShape {
         self.features + if self.label_reuse { self.classes } else { 0 }
     }
 
-    /// Rows of the weights of the linear classifier: the features, and the columns of every layer after them.
+    /// Rows of the weights of the linear classifier: the features, and the columns of every layer
+    /// after them.
     pub fn linear_rows(&self) -> usize {
         self.features + self.layers * self.width()
     }
@@ -56,8 +57,8 @@ impl NetworkShape {
         if layer == 0 { self.features } else { self.width() }
     }
 
-    /// All the products of the network: [`NetworkShape::hidden`] of the layers from 1, then [`NetworkShape::output`] of
-    /// those from 0.
+    /// All the products of the network: [`NetworkShape::hidden`] of the layers from 1, then
+    /// [`NetworkShape::output`] of those from 0.
     pub(super) fn products(&self) -> Vec<Product> {
         let width = self.width();
         let hidden = (1..=self.layers).map(|_| (width, width));
@@ -82,7 +83,8 @@ impl NetworkShape {
     }
 }
 
-/// One Split-ReLU: where its weights `[W₊ | W₋]`, row after row, and its biases `[b₊ | b₋]` are among the parameters.
+/// One Split-ReLU: where its weights `[W₊ | W₋]`, row after row, and its biases `[b₊ | b₋]` are
+/// among the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Product {
     /// Columns of what is multiplied.

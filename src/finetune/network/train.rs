@@ -1,7 +1,8 @@
 //! Training the network on batches of nodes.
 //!
-//! Workers share a batch piece by piece; the gradient of a piece is computed by one of them, and pieces are summed along
-//! the tile tree. How a batch is cut depends on its size alone, so the bits do not depend on the number of workers.
+//! Workers share a batch piece by piece; the gradient of a piece is computed by one of them, and
+//! pieces are summed along the tile tree. How a batch is cut depends on its size alone, so the bits
+//! do not depend on the number of workers.
 
 use std::iter::repeat_n;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Dense matrices from and to those of `faer`, and of `ndarray` where the library is built with that feature.
+//! Dense matrices from and to those of `faer`, and of `ndarray` where the library is built with
+//! that feature.
 
 use faer::{Mat, MatRef};
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a text, and where.
+//! Errors of matrices stated as text.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::value::Refusal;
 use super::{MOST_BYTES, MOST_DEPTH, MOST_PRODUCTS, caret, hint};
 use crate::matrix::MatrixError;
 
-/// Why a text states no matrix: shown with the place in the text, and what to write instead.
+/// Why a text states no matrix, with the place in the text and a hint.
 #[derive(Debug)]
 pub struct TextError {
     text: Arc<str>,
@@ -21,7 +21,7 @@ impl TextError {
         Self { text: text.clone(), span: fault.span, problem: fault.problem }
     }
 
-    /// What is wrong.
+    /// The problem.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
@@ -31,7 +31,7 @@ impl TextError {
         self.span.clone()
     }
 
-    /// What to write instead, where that can be told.
+    /// A correction, if one is known.
     pub fn hint(&self) -> Option<String> {
         hint::hint(&self.problem)
     }
@@ -102,7 +102,7 @@ pub enum Problem {
     /// Forms inside forms inside forms.
     #[error("more than {MOST_DEPTH} forms are inside each other here")]
     TooDeep,
-    /// Multiplying by it would never end.
+    /// A multiplication by the matrix would take too many products.
     #[error(
         "a multiplication by this takes {products} products with stored matrices: at most {MOST_PRODUCTS} are made"
     )]
@@ -147,7 +147,7 @@ pub enum Problem {
         /// The bracket.
         closing: char,
     },
-    /// The matrix is complete, and yet there is more.
+    /// Text follows a complete matrix.
     #[error("the matrix is complete before {found}")]
     Trailing {
         /// What follows.
@@ -179,7 +179,7 @@ pub enum Problem {
         /// Those that exist.
         known: Vec<&'static str>,
     },
-    /// A function without what it is a function of.
+    /// A function without arguments.
     #[error("`{name}` is a function")]
     FunctionAlone {
         /// Its name.
@@ -187,7 +187,7 @@ pub enum Problem {
         /// How it is called.
         usage: &'static str,
     },
-    /// A function of too much or too little.
+    /// A function with a wrong number of arguments.
     #[error("`{name}` does not take {found} argument{}", if *found == 1 { "" } else { "s" })]
     WrongCount {
         /// Its name.
@@ -241,7 +241,7 @@ pub enum Problem {
     /// Matrices that do not fit each other.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
-    /// Something that has a name, or a function, but cannot be had here.
+    /// A name or function that is not available here.
     #[error("`{name}` cannot be used here: {refusal}")]
     Refused {
         /// Its name.

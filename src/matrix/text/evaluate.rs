@@ -13,13 +13,14 @@ use crate::matrix::{Matrix, MatrixError};
 
 pub(super) type Found<T> = Result<T, Fault>;
 
-/// What a matrix was made by, of which matrices.
+/// The operation that made a matrix, and the identities of its operands.
 type Recipe = (String, Vec<usize>);
 
-/// Finds what expressions stand for. Parts that are written twice become one node, so that they are multiplied by once.
+/// Evaluates expressions. Equal subexpressions become one node, so that they are computed once.
 pub(super) struct Evaluator<'a> {
     pub names: &'a mut dyn Names,
-    /// Beside what was made stands what it was made of: an identity is that of a node alone as long as the node lives.
+    /// Results by operation. The operands are kept alive, because the identity of a node is unique
+    /// only while the node lives.
     made: HashMap<Recipe, (Vec<Matrix>, Matrix)>,
 }
 
@@ -46,8 +47,8 @@ impl<'a> Evaluator<'a> {
                 self.make(".T", &[&matrix], span, || Ok(matrix.t()))
             }
             Form::Binary { operator, operator_span, left, right } => self.binary(*operator, operator_span, left, right),
-            Form::Beside(parts) => self.concatenation(",", parts, Matrix::try_beside),
-            Form::Stacked(parts) => self.concatenation(";", parts, Matrix::try_stacked),
+            Form::Hstack(parts) => self.concatenation(",", parts, Matrix::try_hstack),
+            Form::Vstack(parts) => self.concatenation(";", parts, Matrix::try_vstack),
         }
     }
 
@@ -80,7 +81,7 @@ impl<'a> Evaluator<'a> {
 
     /// The rows or columns of a named set, or of a list of numbers.
     pub fn indices(&mut self, expression: &Expression) -> Found<Vec<usize>> {
-        if let Form::Beside(parts) = &expression.form {
+        if let Form::Hstack(parts) = &expression.form {
             return parts.iter().map(|part| self.whole(part, "an index", 0, MOST_ROWS)).collect();
         }
         match self.value(expression)? {
@@ -89,7 +90,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Makes a matrix of others, unless it was made before.
+    /// Builds a matrix from others, or returns the one that was built before.
     pub fn make(
         &mut self,
         how: impl Into<String>,

@@ -1,8 +1,8 @@
-//! What to write instead.
+//! Hints: what to write instead.
 
 use super::error::{Found, Problem};
 
-/// What helps against a problem, where that can be told.
+/// The hint for a problem, if there is one.
 pub(super) fn hint(problem: &Problem) -> Option<String> {
     let fixed = |text: &str| Some(text.to_owned());
     match problem {

@@ -1,8 +1,9 @@
 //! Matrices stated as text.
 //!
-//! `walk(S, 10) @ diag(sqrt(degree)) - 0.02 * (J - A)` means what the same expression means in Rust: every operator and
-//! function calls the `try_` builder of [`Matrix`] that the Rust operator calls, in the same order, so the matrix is the same
-//! down to the bits of whatever is computed from it. What is written twice becomes one node.
+//! `walk(S, 10) @ diag(sqrt(degree)) - 0.02 * (J - A)` means what the same expression means in
+//! Rust: every operator and function calls the `try_` builder of [`Matrix`] that the Rust operator
+//! calls, in the same order, so the matrix is the same down to the bits of whatever is computed
+//! from it. What is written twice becomes one node.
 //!
 //! | text | meaning |
 //! |---|---|
@@ -18,8 +19,8 @@
 //! | `dropout(M, rate)`, `dropout(M, rate, copy)` | M with entries dropped at random |
 //! | `I(n)`, `J(r, c)` | the identity, all ones |
 //!
-//! A [`Formula`] is a text that was read; what its names stand for is asked of [`Names`] when it is evaluated. A text that is
-//! wrong is refused with the place:
+//! A [`Formula`] is a text that was read; what its names stand for is asked of [`Names`] when it is
+//! evaluated. A text that is wrong is refused with the place:
 //!
 //! ```
 //! use isvd_dist::matrix::text::Formula;
@@ -61,7 +62,8 @@ pub const MOST_BYTES: usize = 10_000;
 pub const MOST_DEPTH: usize = 100;
 /// The highest power, and the longest walk.
 pub const MOST_POWER: usize = 1000;
-/// The most products with leaves that a multiplication may take, written out: powers of powers add up to a lifetime.
+/// The most products with leaves that a multiplication may take, written out: powers of powers add
+/// up to a lifetime.
 pub const MOST_PRODUCTS: u64 = 100_000;
 /// The most rows or columns that can be asked for by number.
 const MOST_ROWS: usize = u32::MAX as usize;

@@ -1,7 +1,8 @@
-//! Words become an [`Expression`], by one function a level of binding.
+//! A recursive-descent parser: tokens become an [`Expression`], with one function for each level of
+//! precedence.
 //!
-//! From the loosest: `+ -`, then `* / @`, then the minus of one operand, then `^` and `.T`. Operators of one level go from
-//! left to right, as Rust's do.
+//! From the loosest: `+ -`, then `* / @`, then the minus of one operand, then `^` and `.T`.
+//! Operators of one level go from left to right, as Rust's do.
 
 use std::ops::Range;
 
@@ -61,7 +62,7 @@ impl<'a> Parser<'a> {
         operators.iter().find_map(|&(sign, operator)| self.take(sign).map(|span| (operator, span)))
     }
 
-    /// Reads something inside something else. What is read recurses, so it must have a bottom.
+    /// Parses a nested form. The depth is limited because parsing recurses.
     fn inside(&mut self, read: impl FnOnce(&mut Self) -> Parsed) -> Parsed {
         self.depth += 1;
         if self.depth > MOST_DEPTH {
@@ -180,7 +181,7 @@ impl<'a> Parser<'a> {
             return Err(Fault::new(self.tokens[self.position].1.clone(), Problem::MixedBrackets));
         }
         let closing = self.close(&opening, '[', ']', "an operator, `,`, `;` or `]`")?;
-        let form = if separator == ';' { Form::Stacked(parts) } else { Form::Beside(parts) };
+        let form = if separator == ';' { Form::Vstack(parts) } else { Form::Hstack(parts) };
         bounded(opening.start..closing.end, &opening, form)
     }
 
@@ -208,7 +209,8 @@ fn binary(operator: Operator, sign: Range<usize>, left: Expression, right: Expre
     bounded(span, &sign.clone(), Form::Binary { operator, operator_span: sign, left, right })
 }
 
-/// A form that is not too tall: long sums lean to the left, and whoever walks them walks all the way down.
+/// A form that is not too tall: long sums lean to the left, and whoever walks them walks all the
+/// way down.
 fn bounded(span: Range<usize>, at: &Range<usize>, form: Form) -> Parsed {
     let expression = Expression::new(span, form);
     match expression.height > MOST_DEPTH {

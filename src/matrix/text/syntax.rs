@@ -1,4 +1,4 @@
-//! What a text says, before it means anything.
+//! The syntax tree of a text.
 
 use std::ops::Range;
 
@@ -46,9 +46,9 @@ pub enum Form {
         right: Box<Expression>,
     },
     /// `[a, b, …]`
-    Beside(Vec<Expression>),
+    Hstack(Vec<Expression>),
     /// `[a; b; …]`
-    Stacked(Vec<Expression>),
+    Vstack(Vec<Expression>),
 }
 
 /// What is done with two operands.
@@ -76,7 +76,7 @@ impl Expression {
             Form::Number(_) | Form::Name(_) => 0,
             Form::Negated(inner) | Form::Transposed(inner) => inner.height,
             Form::Binary { left, right, .. } => left.height.max(right.height),
-            Form::Call { arguments: parts, .. } | Form::Beside(parts) | Form::Stacked(parts) => tallest(parts),
+            Form::Call { arguments: parts, .. } | Form::Hstack(parts) | Form::Vstack(parts) => tallest(parts),
         };
         Self { span, form, height: inside + 1 }
     }

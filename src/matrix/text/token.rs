@@ -1,4 +1,4 @@
-//! Text in words: numbers, names and signs, each with its place.
+//! The tokens of a text: numbers, names and signs, each with its span.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use winnow::token::{one_of, take_while};
 
 use super::error::{Fault, Problem};
 
-/// A word of the language.
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Token<'a> {
     /// Digits, with a point and a power of ten if need be.
@@ -24,7 +24,7 @@ pub(super) enum Token<'a> {
     Sign(char),
 }
 
-/// A word and the bytes that it takes up.
+/// A token and its span in bytes.
 pub(super) type Placed<'a> = (Token<'a>, Range<usize>);
 
 type Input<'a> = LocatingSlice<&'a str>;
@@ -32,7 +32,7 @@ type Read<T> = winnow::Result<T, EmptyError>;
 
 const SIGNS: [char; 12] = ['+', '-', '*', '/', '@', '^', '(', ')', '[', ']', ',', ';'];
 
-/// Reads all words of a text.
+/// Splits a text into tokens.
 pub(super) fn tokens(text: &str) -> Result<Vec<Placed<'_>>, Fault> {
     let mut input = LocatingSlice::new(text);
     let mut tokens = Vec::new();
@@ -54,7 +54,8 @@ fn token<'a>(input: &mut Input<'a>) -> Read<Token<'a>> {
     alt((number, name, transpose, one_of(SIGNS).map(Token::Sign))).parse_next(input)
 }
 
-/// A point without digits after it is no part of a number: `2.T` is the transpose of 2, and refused as such.
+/// A point without digits after it is no part of a number: `2.T` is the transpose of 2, and refused
+/// as such.
 fn number<'a>(input: &mut Input<'a>) -> Read<Token<'a>> {
     let digits = alt(((digit1, opt(('.', digit1))).void(), ('.', digit1).void()));
     let power = (one_of(['e', 'E']), opt(one_of(['+', '-'])), digit1);

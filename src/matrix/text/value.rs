@@ -1,4 +1,4 @@
-//! What names and parts of a text stand for.
+//! Values of names and expressions.
 
 use std::error::Error;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::matrix::{Entries, Matrix};
 
-/// What a part of a text stands for.
+/// The value of an expression.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Value {
@@ -21,7 +21,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What it is, in words.
+    /// The kind of value, in words.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Number(_) => "a number",
@@ -32,7 +32,7 @@ impl Value {
     }
 }
 
-/// A diagonal to be.
+/// A vector, which `diag` makes a diagonal matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
     /// What the diagonal matrix of it is called; no two vectors of an environment share a name.
@@ -73,8 +73,8 @@ fn is_plain(name: &str) -> bool {
 
 /// What names stand for, and how the functions that need data are carried out.
 pub trait Names {
-    /// What a name stands for; `None` if it stands for nothing. Asked twice, it must be the same, not equal, matrix: what
-    /// is shared is multiplied by once.
+    /// What a name stands for; `None` if it stands for nothing. Asked twice, it must be the same,
+    /// not equal, matrix: what is shared is multiplied by once.
     fn find(&mut self, name: &str) -> Result<Option<Value>, Refusal>;
 
     /// The names that stand for something, or could on other data.
@@ -87,7 +87,7 @@ pub trait Names {
     fn dropout(&mut self, matrix: &Matrix, rate: f64, copy: u32) -> Result<Matrix, Refusal>;
 }
 
-/// Why something that is known cannot be had.
+/// Why a known name has no value.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -1,4 +1,4 @@
-//! The matrix of a classifier: features and known labels, and how far they travel.
+//! The design matrix of a classifier: propagated features and known labels.
 
 use std::sync::Arc;
 
@@ -7,24 +7,25 @@ use crate::graph::Sparse;
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::model::propagation::Propagation;
 
-/// Steps that labels travel: a third one could come back to where it began in ways that cost a pass over the graph each.
+/// Propagation steps of labels. The diagonal of a third step would cost further passes over the
+/// graph.
 const LABEL_STEPS: usize = 2;
 
-/// `M = [X, ÂX, ZY, Â²X, (ÂZ − diag(ÂZ))Y, Â³X, …]`: a block for every number of steps, labels within the first two. Row i
-/// does not depend on label i, up to the rounding of what is subtracted.
+/// `M = [X, ÂX, ZY, Â²X, (ÂZ − diag(ÂZ))Y, Â³X, …]`: a block for every step, with labels in the
+/// first two. Row i does not depend on label i, up to the rounding of what is subtracted.
 #[derive(Debug, Clone)]
 pub struct Design {
     /// The graph.
     pub propagation: Propagation,
     /// X, one row a node.
     pub features: Matrix,
-    /// L, how many steps features travel.
+    /// L, the number of propagation steps.
     pub layers: usize,
-    /// How many classes, if known labels are part of the matrix; else none.
+    /// The number of classes if known labels are part of the matrix, else zero.
     pub label_classes: usize,
 }
 
-/// What nodes are known, or thought, to be: one row a node, one column a class.
+/// Known or predicted labels: one row a node, one column a class.
 #[derive(Debug, Clone)]
 pub enum Labels {
     /// Ones at the classes of some nodes.
@@ -41,7 +42,7 @@ impl Labels {
     pub fn known(labels: &[u32], nodes: &[u32], classes: usize) -> Self {
         let place = |&node: &u32| (node, labels[node as usize]);
         let mut places: Vec<(u32, u32)> = nodes.iter().map(place).filter(|place| place.1 != UNLABELLED).collect();
-        // A node that is named twice is still known once.
+        // A node may be listed twice.
         places.sort_unstable();
         places.dedup();
         let matrix = Sparse::from_triplets(labels.len(), classes, places, None);
@@ -58,7 +59,8 @@ impl Labels {
 }
 
 impl Design {
-    /// M with these labels; without any, their columns are left out of a design that has none, and zero in one that has.
+    /// M with these labels; without any, their columns are left out of a design that has none, and
+    /// zero in one that has.
     pub fn matrix(&self, labels: Option<&Labels>) -> Result<Matrix, MatrixError> {
         let average = self.propagation.average()?;
         let label_blocks = self.label_blocks(&average, labels)?;
@@ -69,7 +71,7 @@ impl Design {
             blocks.push(features.clone());
             blocks.extend(label_blocks.get(step - 1).cloned());
         }
-        Matrix::try_beside(&blocks)
+        Matrix::try_hstack(&blocks)
     }
 
     /// The columns of M.
@@ -93,8 +95,8 @@ impl Design {
         (0..=self.layers).flat_map(step).collect()
     }
 
-    /// The weights of M's columns as those of a network, in which labels travel as far as features do: beyond their steps
-    /// the weights of labels are zero.
+    /// The weights of M's columns as those of a network, in which labels travel as far as features
+    /// do: beyond their steps the weights of labels are zero.
     pub fn network_weights(&self, weights: &Dense) -> Result<Dense, MatrixError> {
         let (width, classes) = (self.features.shape().columns, weights.columns());
         let mut rows = weights.data().chunks_exact(classes.max(1));

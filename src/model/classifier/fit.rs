@@ -1,4 +1,4 @@
-//! The weights, in closed form.
+//! Fitting the weights in closed form.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,14 +13,14 @@ use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::svd::{self, Certificate, Method, Prepared, Progress, solve_on};
 
-/// The weights of a linear classifier, and how far to trust them.
+/// The weights of a linear classifier, and their certificates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
     /// W*: one row a column of M, one column a class.
     pub weights: Arc<Dense>,
-    /// Those that were used, from the largest down.
+    /// The singular values that were used, in descending order.
     pub singular_values: Vec<f64>,
-    /// How far to trust their triplets.
+    /// The certificate of their triplets.
     pub certificate: Certificate,
     /// The certificate of W*: see [`svd::Solution::normal_residual`].
     pub normal_residual: f64,
@@ -30,7 +30,8 @@ pub struct Fitted {
     pub operator_columns: usize,
 }
 
-/// The rows that a classifier is fitted to, stated once and fitted to with one set of options or another.
+/// The rows that a classifier is fitted to, stated once and fitted to with one set of options or
+/// another.
 #[derive(Debug, Clone)]
 pub struct Examples {
     design: Design,
@@ -45,7 +46,8 @@ pub struct Examples {
 }
 
 impl Examples {
-    /// The rows of some nodes with their labels, or those of all nodes with the labels of some. No other labels are read.
+    /// The rows of some nodes with their labels, or those of all nodes with the labels of some. No
+    /// other labels are read.
     pub fn new(
         design: &Design,
         labels: &[u32],
@@ -127,7 +129,7 @@ pub fn fit(
     let copies = examples.copies(options)?;
     let matrix = match &copies[..] {
         [one] => one.clone(),
-        _ => Matrix::try_stacked(&copies)?,
+        _ => Matrix::try_vstack(&copies)?,
     };
     let labelled = examples.classes_of_rows.iter().filter(|&&class| class != UNLABELLED).count();
     let rank = rank_of(options, labelled * copies.len()).min(matrix.shape().smaller_side());
@@ -197,8 +199,8 @@ impl StoredResult for Fitted {
     }
 }
 
-/// Whether the rows of M must be written down to be fitted to: to drop some of their entries, or to sum their Gram matrix up
-/// for every stage.
+/// Whether the rows of M must be written down to be fitted to: to drop some of their entries, or to
+/// sum their Gram matrix up for every stage.
 pub fn needs_entries(options: &Options) -> bool {
     options.dropout_copies > 0 || options.svd.method != Method::Subspace
 }
@@ -208,8 +210,9 @@ pub fn rank_of(options: &Options, rows: usize) -> usize {
     options.rank.unwrap_or_else(|| default_rank(rows))
 }
 
-/// The rank of the published method, min(100, rows − 24), which is part of what is reproduced and was
-/// not chosen here. It gives none to 24 rows or fewer: there, and up to 48 rows, it is half of them.
+/// The rank of the published method, min(100, rows − 24), which is part of what is reproduced and
+/// was not chosen here. It gives none to 24 rows or fewer: there, and up to 48 rows, it is half of
+/// them.
 fn default_rank(rows: usize) -> usize {
     rows.saturating_sub(24).max(rows / 2).clamp(1, 100)
 }

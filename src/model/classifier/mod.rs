@@ -1,7 +1,8 @@
 //! Node classification (NC): a linear classifier over the neighbourhoods of nodes, in closed form.
 //!
-//! `M = [X, ÂX, Â²X, …, Â^L X]` ([`Design`]), and `W* = V S⁺ Uᵀ Y` with `U S Vᵀ ≈ M` is the least-norm solution of `M·W ≈ Y`
-//! ([`fit`]). [`score`] multiplies M by it, on the graph it was fitted on or on another.
+//! `M = [X, ÂX, Â²X, …, Â^L X]` ([`Design`]), and `W* = V S⁺ Uᵀ Y` with `U S Vᵀ ≈ M` is the
+//! least-norm solution of `M·W ≈ Y` ([`fit`]). [`score`] multiplies M by it, on the graph it was
+//! fitted on or on another.
 
 mod design;
 mod fit;
@@ -16,17 +17,17 @@ use crate::matrix::MatrixError;
 use crate::model::propagation::PropagationError;
 use crate::svd::{self, SvdError};
 
-/// The matrix to classify with, and how to decompose it.
+/// The design matrix, and how it is decomposed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// L, how many steps features travel.
+    /// L, the number of propagation steps.
     pub layers: usize,
     /// Whether known labels of neighbours are part of M.
     pub label_reuse: bool,
     /// Which rows are decomposed.
     pub rows: Rows,
-    /// How many singular triplets to keep, cut to what the matrix has; `None` means 100, and 24 less than the rows where
-    /// those are few.
+    /// How many singular triplets to keep, cut to what the matrix has; `None` means 100, and 24
+    /// less than the rows where those are few.
     pub rank: Option<usize>,
     /// How to decompose; its rank is set by the above.
     pub svd: svd::Options,
@@ -52,7 +53,7 @@ pub enum Rows {
     All,
 }
 
-/// What is regressed on.
+/// The targets of the regression.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Targets {
     /// For the class of a node.
@@ -61,14 +62,14 @@ pub struct Targets {
     pub miss: f32,
 }
 
-/// Why there is no classifier.
+/// Why a classifier could not be fitted or applied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClassifierError {
-    /// There is nothing to learn from.
+    /// No node has a label.
     #[error("no node has a label to learn from")]
     NoLabels,
-    /// Entries can only be dropped of a matrix that is written down.
+    /// Dropout needs a stored matrix, and this one is too large to store.
     #[error(
         "M has {rows} × {columns} entries, too many to form and drop some of: take fewer layers or components, or no dropout"
     )]
@@ -78,7 +79,7 @@ pub enum ClassifierError {
         /// Its columns.
         columns: usize,
     },
-    /// The weights are those of another matrix.
+    /// The weights were fitted to another matrix.
     #[error("the weights are those of a matrix of {expected} columns, and this one has {found}")]
     OtherColumns {
         /// Columns of this one.

@@ -9,15 +9,15 @@ use crate::kernel::elementwise::softmax;
 use crate::matrix::Dense;
 use crate::plan::Side;
 
-/// What is known of the nodes that are scored.
+/// The known labels, and the number of passes.
 #[derive(Debug, Clone)]
 pub struct Scoring<'a> {
     /// The class of every node, or [`UNLABELLED`].
     pub labels: &'a [u32],
     /// The nodes whose labels are part of M.
     pub known: &'a [u32],
-    /// How often to score: from the second time on with the probabilities found before in place of labels that are not
-    /// known.
+    /// How often to score: from the second time on with the probabilities found before in place of
+    /// labels that are not known.
     pub passes: usize,
 }
 
@@ -36,8 +36,8 @@ pub fn score(
     let mut scores = product(&design.matrix(Some(&known))?, Side::Plain, weights, cluster)?;
     if design.label_classes > 0 {
         for _ in 1..scoring.passes {
-            let thought = Labels::Soft(Arc::new(with_known(probabilities(&scores), scoring)));
-            scores = product(&design.matrix(Some(&thought))?, Side::Plain, weights, cluster)?;
+            let predicted = Labels::Soft(Arc::new(with_known(probabilities(&scores), scoring)));
+            scores = product(&design.matrix(Some(&predicted))?, Side::Plain, weights, cluster)?;
         }
     }
     Ok(scores)
@@ -52,10 +52,10 @@ pub fn probabilities(scores: &Dense) -> Dense {
     Dense::new(scores.rows(), scores.columns(), data).unwrap_or_default()
 }
 
-/// Puts what is known in place of what is thought.
-fn with_known(thought: Dense, scoring: &Scoring<'_>) -> Dense {
-    let (rows, classes) = (thought.rows(), thought.columns());
-    let mut data = thought.into_data();
+/// Replaces predictions by known labels.
+fn with_known(predicted: Dense, scoring: &Scoring<'_>) -> Dense {
+    let (rows, classes) = (predicted.rows(), predicted.columns());
+    let mut data = predicted.into_data();
     for &node in scoring.known {
         let label = scoring.labels[node as usize];
         if label != UNLABELLED {

@@ -1,15 +1,17 @@
 //! A graph that changes, and its embedding, kept up to date.
 //!
-//! A [`Follower`] puts batches of operations into a graph, whose shards are patched and not rebuilt, and embeds it again from
-//! the vectors found before. The next embedding is turned onto the one before it ([`align`]): scores do not depend on
-//! that, and whoever uses the vectors sees them move where the graph has changed.
+//! A [`Follower`] applies batches of operations to a graph, whose shards are patched and not
+//! rebuilt, and embeds it again from the vectors before. Beside every embedding it keeps a
+//! [`Rotation`], by which its vectors become comparable with those before: they then differ where
+//! the graph changed.
 
 mod align;
 mod start;
 
 use std::collections::BTreeSet;
 
-pub use align::{align, distances};
+pub use align::Rotation;
+use align::{Aligned, distances};
 
 use super::embedding::{Embedding, ModelError, Options, embed};
 use super::transition::DegreeError;
@@ -19,8 +21,8 @@ use crate::graph::evolve::{Changes, Effect, Operation, Patched, judge};
 use crate::svd::{Keep, Progress};
 
 /// The largest share of changed edges for which a start from the vectors found before is taken. On
-/// ogbn-arxiv it takes 0.2 to 0.5 of the time of a random start at 9 %, and 0.7 to 2.8 at 25 % and more
-/// to residuals of 0.05 (`benches/follow.rs`).
+/// ogbn-arxiv it takes 0.2 to 0.5 of the time of a random start at 9 %, and 0.7 to 2.8 at 25 % and
+/// more to residuals of 0.05 (`benches/follow.rs`).
 const WARM_SHARE: f64 = 0.1;
 
 /// A graph that changes, and its embedding.
@@ -49,15 +51,17 @@ pub struct Follower {
     is_directed: bool,
     options: Options,
     cluster: Cluster,
-    /// The last, turned onto the one before if that is wanted: what a user sees, and what the next one starts from.
-    shown: Option<Embedding>,
-    is_turned: bool,
-    /// How far the last embedding moved every row, and how many of them were there before.
+    /// The last embedding, and its rotation onto the one before.
+    last: Option<(Embedding, Rotation)>,
+    /// Whether embeddings are compared with those before.
+    is_comparing: bool,
+    /// The distance of every row of the last embedding from the one before, and the number of rows
+    /// of that.
     distances: Vec<f32>,
     known: usize,
-    /// Rows that have changed since the last embedding.
+    /// Rows that changed since the last embedding.
     touched: BTreeSet<u32>,
-    /// Edges that have.
+    /// Edges that changed since the last embedding.
     changed: usize,
 }
 
@@ -80,26 +84,39 @@ impl Follower {
     /// Takes a graph; nothing is embedded yet.
     pub fn new(graph: Graph, is_directed: bool, options: Options, cluster: Cluster) -> Result<Self, ModelError> {
         let ledger = EdgeCollection::new(&graph.adjacency, is_directed, cluster.workers)?;
-        let (shown, is_turned, distances, known, touched) = (None, true, Vec::new(), 0, BTreeSet::new());
-        let changed = 0;
-        Ok(Self { graph, ledger, is_directed, options, cluster, shown, is_turned, distances, known, touched, changed })
+        Ok(Self {
+            graph,
+            ledger,
+            is_directed,
+            options,
+            cluster,
+            last: None,
+            is_comparing: true,
+            distances: Vec::new(),
+            known: 0,
+            touched: BTreeSet::new(),
+            changed: 0,
+        })
     }
 
-    /// Leaves embeddings as they are found, for whoever uses no vectors of two of them together; nothing is told of how far they move.
-    pub fn unturned(self) -> Self {
-        Self { is_turned: false, ..self }
+    /// Does not compare embeddings with those before: [`Follower::moved`] is empty, and no time is
+    /// spent on rotations.
+    pub fn without_comparison(self) -> Self {
+        Self { is_comparing: false, ..self }
     }
 
-    /// Goes on from an embedding of the graph as it is.
-    pub fn resume(mut self, embedding: Embedding) -> Self {
-        self.shown = Some(embedding);
+    /// Continues from an embedding of the current graph; without a rotation its vectors are the
+    /// first to compare with.
+    pub fn resume(mut self, embedding: Embedding, rotation: Option<Rotation>) -> Self {
+        let rotation = rotation.unwrap_or_else(|| Rotation::identity(embedding.rank));
+        self.last = Some((embedding, rotation));
         self.touched.clear();
         self.changed = 0;
         self
     }
 
-    /// Puts the operations of a batch, in their order, into the graph, which has `nodes` nodes from now on. All of them or
-    /// none.
+    /// Puts the operations of a batch, in their order, into the graph, which has `nodes` nodes from
+    /// now on. All of them or none.
     pub fn apply(&mut self, nodes: usize, operations: &[((u32, u32), Operation)]) -> Result<Applied, ModelError> {
         let named: Vec<((u32, u32), Operation)> =
             operations.iter().map(|(edge, operation)| (self.ledger.edge(*edge), *operation)).collect();
@@ -127,7 +144,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Why the graph cannot be embedded after a batch, if its degrees show that; `name` says what a node is called.
+    /// Why the graph cannot be embedded after a batch, if its degrees show that; `name` says what a
+    /// node is called.
     pub fn check(&self, applied: &Applied, name: impl Fn(u32) -> String) -> Result<(), ModelError> {
         let degree = |row: u32| self.graph.degrees[row as usize];
         match applied.patched.rows.iter().find(|row| !degree(**row).is_finite()) {
@@ -145,30 +163,32 @@ impl Follower {
         self.find(watch).map(|_| ())
     }
 
-    /// Embeds the graph as it is now: from the vectors found before, where there are some, and turned onto them if that is wanted. After an
-    /// error the embedding before is still there.
+    /// Embeds the current graph, starting from the vectors before if there are any and few edges
+    /// changed. After an error the embedding before is still there.
     pub fn embed(&mut self, watch: Monitor<Progress>) -> Result<&Embedding, ModelError> {
-        let embedding = self.find(watch)?;
-        let (shown, moved) = match self.shown.as_ref().filter(|_| self.is_turned) {
-            None => (embedding, Vec::new()),
+        let (embedding, threads) = (self.find(watch)?, self.cluster.workers);
+        let before = self.last.as_ref().filter(|_| self.is_comparing);
+        let before = before.map(|(embedding, rotation)| Aligned { embedding, rotation });
+        let (rotation, distances) = match before {
+            None => (Rotation::identity(embedding.rank), Vec::new()),
             Some(before) => {
-                let shown = align(embedding, before, self.cluster.workers);
-                let moved = distances(&shown, before, self.cluster.workers);
-                (shown, moved)
+                let rotation = Rotation::onto(&embedding, before, threads);
+                let distances = distances(Aligned { embedding: &embedding, rotation: &rotation }, before, threads);
+                (rotation, distances)
             }
         };
-        self.known = self.shown.as_ref().map_or(0, |before| before.nodes);
-        self.distances = moved;
+        self.known = self.last.as_ref().map_or(0, |(before, _)| before.nodes);
+        self.distances = distances;
         self.touched.clear();
         self.changed = 0;
-        Ok(self.shown.insert(shown))
+        Ok(&self.last.insert((embedding, rotation)).0)
     }
 
     /// The triplets of the graph as it is now.
     fn find(&self, watch: Monitor<Progress>) -> Result<Embedding, ModelError> {
         let mut options = self.options.clone();
         let is_small = self.changed as f64 <= WARM_SHARE * self.ledger.size().edges as f64;
-        if let Some(found) = self.shown.as_ref().filter(|found| found.rank > 0 && is_small) {
+        if let Some(found) = self.embedding().filter(|found| found.rank > 0 && is_small) {
             if options.svd.keep != Keep::All {
                 (options.svd.rank, options.svd.keep) = (found.rank, Keep::All);
             }
@@ -190,18 +210,30 @@ impl Follower {
         &self.graph
     }
 
-    /// The last embedding.
+    /// The last embedding, U√S and V√S, to which its certificate applies.
     pub fn embedding(&self) -> Option<&Embedding> {
-        self.shown.as_ref()
+        self.last.as_ref().map(|(embedding, _)| embedding)
     }
 
-    /// The same, to keep.
+    /// The rotation that makes the last embedding comparable with those before.
+    pub fn rotation(&self) -> Option<&Rotation> {
+        self.last.as_ref().map(|(_, rotation)| rotation)
+    }
+
+    /// The last embedding, by value.
     pub fn into_embedding(self) -> Option<Embedding> {
-        self.shown
+        self.last.map(|(embedding, _)| embedding)
     }
 
-    /// The rows that the last embedding moved by more than this, and how far: as a part of the mean length of a row. Rows that
-    /// were not there before have come all the way, and are always among them.
+    /// The left and the right vector of a row, rotated; empty if there is no such row.
+    pub fn aligned_row(&self, row: u32) -> [Vec<f32>; 2] {
+        let aligned = self.last.as_ref().map(|(embedding, rotation)| Aligned { embedding, rotation });
+        aligned.map(|aligned| aligned.rows(row as usize..row as usize + 1)).unwrap_or_default()
+    }
+
+    /// The rows of the last embedding whose distance from the one before, after rotation, is larger
+    /// than `more_than` times the mean length of a row, and these distances. New rows are always
+    /// among them.
     pub fn moved(&self, more_than: f32) -> Vec<(u32, f32)> {
         let rows = self.distances.iter().enumerate();
         rows.filter(|(row, distance)| **distance > more_than || *row >= self.known)

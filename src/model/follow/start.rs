@@ -1,4 +1,4 @@
-//! The vectors of a graph before it changed, as those of the graph after.
+//! Start vectors for a changed graph from the vectors before.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use crate::matrix::Dense;
 use crate::model::embedding::{Embedding, Normalize, Options};
 use crate::model::transition::divisor;
 
-/// Columns that look for what is new, one for so many triplets.
+/// Triplets for each random column of a start block.
 const TRIPLETS_A_COLUMN: usize = 8;
-/// The least and the most of them.
+/// The fewest and the most random columns.
 const COLUMNS: (usize, usize) = (4, 8);
-/// Times that the rows of new nodes are made of those of their neighbours, which may be new themselves.
+/// Sweeps over the rows of new nodes; neighbours of a new node may be new themselves.
 const SWEEPS: usize = 2;
-/// Rows that tell how vectors follow from those of neighbours, in all.
+/// Rows from which the scale of a column is estimated.
 const SAMPLE: usize = 1 << 14;
-/// Columns of new rows that are made at a time.
+/// Columns of new rows that are computed at a time.
 const AT_A_TIME: usize = 16;
 
-/// Right vectors to start from: those found before, and some columns that are random in the rows that were touched, for
-/// directions that a change has brought lie there. Rows of new nodes are made of those of their neighbours. It does not depend on the number
-/// of threads.
+/// A start block: the right vectors before, and columns that are random in changed rows and zero
+/// elsewhere, since new directions lie in those rows. Rows of new nodes are computed from their
+/// neighbours. The block does not depend on the number of threads.
 pub(super) fn from(
     found: &Embedding,
     graph: &Graph,
@@ -62,7 +62,8 @@ pub(super) fn from(
     Dense::new(graph.nodes(), width, wide).map(Arc::new).ok()
 }
 
-/// How the row of a node follows from those of its neighbours j: `d_i^own · Σ w_ij · d_j^other · row_j`.
+/// Extends vectors to new nodes: row i is `d_i^own · Σ_j w_ij · d_j^other · row_j` over its
+/// neighbours j.
 struct Spread<'a> {
     matrix: &'a Sparse,
     /// `d^own` of every node.
@@ -73,7 +74,7 @@ struct Spread<'a> {
 }
 
 impl<'a> Spread<'a> {
-    /// A right vector v is about σ⁻¹·Tᵀ·v, or with degrees beside the walks σ⁻¹·W·Tᵀ·W⁻¹·v.
+    /// A right vector v is about σ⁻¹·Tᵀ·v, or σ⁻¹·W·Tᵀ·W⁻¹·v if walks are weighted by degrees.
     fn of(graph: &'a Graph, options: &Options, found: &'a Embedding) -> Self {
         let powers = |power: f32| graph.degrees.iter().map(|&degree| divisor(degree).powf(power)).collect();
         let (own, other) = match (options.normalize, options.degree_weighted) {
@@ -86,8 +87,8 @@ impl<'a> Spread<'a> {
         Self { matrix: &graph.adjacency, own, other, found }
     }
 
-    /// Some columns of the rows of nodes that are new, made of those of their neighbours. How large they are in each column the rows
-    /// that are known tell.
+    /// Some columns of the rows of new nodes, from their neighbours. The scale of each column is
+    /// fitted to rows that are known, by least squares.
     fn new_rows(&self, columns: Range<usize>) -> Vec<f32> {
         let (tiling, known, width) = (self.matrix.tiling(), self.found.nodes, columns.len());
         let mut new = vec![0.0; tiling.rows().saturating_sub(known) * width];
@@ -121,7 +122,7 @@ impl<'a> Spread<'a> {
         new
     }
 
-    /// What neighbours say of the rows of a tile from `first` on.
+    /// The sums over neighbours for the rows of a tile from `first` on.
     fn add_up(&self, tile: usize, first: usize, columns: &Range<usize>, new: &[f32], sums: &mut Vec<f32>) {
         let (rows, known, width) = (self.matrix.tiling().range(tile), self.found.nodes, columns.len());
         sums.clear();

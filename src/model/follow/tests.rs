@@ -1,12 +1,16 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::dataset::EdgeList;
+use crate::engine::product;
 use crate::graph::Import;
 use crate::kernel::random;
-use crate::model::embedding::{Normalize, Walks};
+use crate::matrix::Dense;
+use crate::model::embedding::{Normalize, Walks, matrix};
+use crate::plan::Side;
 use crate::svd;
 
 type Edges = BTreeMap<(u32, u32), f32>;
@@ -56,7 +60,8 @@ fn rows_far_from_a_change_stay_in_place() {
 /// Catches a part of the graph that no vector from before reaches, and that nothing looks for.
 #[test]
 fn what_appears_apart_from_all_the_rest_is_found() {
-    // Dense ones, so that they have the largest singular values; by the last the change is a large one.
+    // Dense ones, so that they have the largest singular values; by the last the change is a large
+    // one.
     let dense = |first: u32, nodes: u32| {
         (0..4).fold(Edges::new(), |edges, seed| edges.into_iter().chain(community(first, nodes, 20 + seed)).collect())
     };
@@ -110,8 +115,8 @@ fn a_warm_start_takes_a_part_of_the_columns() {
     assert!(2 * warm.operator_columns < cold, "{} of {cold}", warm.operator_columns);
 }
 
-/// Catches a warm start after a change that is too large for it to pay, and products that depend on the
-/// number of workers.
+/// Catches a warm start after a change that is too large for it to pay, and products that depend on
+/// the number of workers.
 #[test]
 fn a_large_change_is_followed_from_random_vectors() {
     let walks = Walks::Window(10);
@@ -154,7 +159,8 @@ fn batches() -> impl Strategy<Value = Vec<Batch>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever happens to a graph, its singular values are those found from nothing, as far as both can be trusted.
+    /// Whatever happens to a graph, its singular values are those found from nothing, as far as
+    /// both can be trusted.
     #[test]
     fn singular_values_are_those_of_a_cold_start(batches in batches(), directed: bool, workers in 1usize..4) {
         let cluster = Cluster::threads(workers);
@@ -186,7 +192,8 @@ proptest! {
     }
 }
 
-/// Catches a batch that leaves a trace when it is taken back: what follows has the bits of a follower that never saw it.
+/// Catches a batch that leaves a trace when it is taken back: what follows has the bits of a
+/// follower that never saw it.
 #[test]
 fn a_batch_that_is_taken_back_leaves_no_trace() {
     let edges = community(0, 120, 5);
@@ -217,24 +224,60 @@ fn a_batch_that_is_taken_back_leaves_no_trace() {
     }
 }
 
-/// What the documentation says of vectors after the first embedding: an orthogonal matrix apart from U√S, with the scores of U·S·Vᵀ.
+/// Two like communities, whose singular values are close, embedded before and after a change.
+fn followed(workers: usize) -> Follower {
+    let edges: Edges = community(0, 150, 1).into_iter().chain(community(150, 150, 2)).collect();
+    let changed: Batch = community(150, 150, 3).into_keys().take(20).map(|edge| (edge, Operation::Add(1.0))).collect();
+    let graph = graph(300, &edges, false);
+    let mut follower =
+        Follower::new(graph, false, options(12, Normalize::Symmetric), Cluster::threads(workers)).unwrap();
+    follower.embed(Monitor::default()).unwrap();
+    follower.apply(300, &changed).unwrap();
+    follower.embed(Monitor::default()).unwrap();
+    follower
+}
+
+/// Catches a certificate of other vectors than those beside it.
+#[test]
+fn a_certificate_is_that_of_the_vectors_after_a_change() {
+    let follower = followed(2);
+    let embedding = follower.embedding().unwrap();
+    let rank = embedding.rank;
+    let matrix = matrix(follower.graph(), &options(12, Normalize::Symmetric)).unwrap();
+    let unit = |vectors: &[f32]| {
+        let roots: Vec<f32> = embedding.singular_values.iter().map(|value| value.sqrt()).collect();
+        let rows = vectors.chunks_exact(rank).flat_map(|row| row.iter().zip(&roots).map(|(entry, root)| entry / root));
+        Arc::new(Dense::new(300, rank, rows.collect()).unwrap())
+    };
+    let (u, v) = (unit(&embedding.left), unit(&embedding.right));
+    for (side, from, to) in [(Side::Plain, &v, &u), (Side::Transposed, &u, &v)] {
+        let images = product(&matrix, side, from, Cluster::threads(2)).unwrap();
+        for (triplet, &sigma) in embedding.singular_values.iter().enumerate() {
+            let entries =
+                (0..300).map(|row| f64::from(images.row(row)[triplet] - sigma * to.row(row)[triplet]).powi(2));
+            let residual = entries.sum::<f64>().sqrt() / f64::from(sigma);
+            let told = embedding.certificate.relative_residuals[triplet];
+            assert!(residual <= 1.01 * told + 1e-5, "{side:?} of triplet {triplet}: {residual}, told {told}");
+        }
+    }
+}
+
+/// What the documentation says of aligned vectors: they are an orthogonal matrix apart from U√S.
 #[test]
 fn aligned_vectors_keep_the_singular_values() {
-    let edges = community(0, 120, 5);
-    let mut follower =
-        Follower::new(graph(120, &edges, false), false, options(8, Normalize::Symmetric), Cluster::threads(2)).unwrap();
-    follower.embed(Monitor::default()).unwrap();
-    follower.apply(120, &[((4, 19), Operation::Add(2.0))]).unwrap();
-    let embedding = follower.embed(Monitor::default()).unwrap();
+    let follower = followed(2);
+    let embedding = follower.embedding().unwrap();
     let rank = embedding.rank;
     let mut gram = vec![0.0; rank * rank];
-    for row in embedding.left.chunks_exact(rank) {
+    for row in 0..300 {
+        let [left, _] = follower.aligned_row(row);
         for (place, entry) in gram.iter_mut().enumerate() {
-            *entry += f64::from(row[place / rank]) * f64::from(row[place % rank]);
+            *entry += f64::from(left[place / rank]) * f64::from(left[place % rank]);
         }
     }
     let found = crate::kernel::small::small_svd(&gram, rank, rank).unwrap().values;
     for (found, value) in found.iter().zip(&embedding.singular_values) {
         assert!((found - f64::from(*value)).abs() < 1e-4 * f64::from(*value), "{found} {value}");
     }
+    assert_ne!(follower.rotation(), Some(&Rotation::identity(rank)));
 }

@@ -79,7 +79,8 @@ fn equals_come_in_the_order_of_their_rows() {
     }
 }
 
-/// Catches scores that are compared after they were rounded to single precision: 1 − 5e-9 and 1 − 1e-9 are one number there.
+/// Catches scores that are compared after they were rounded to single precision: 1 − 5e-9 and 1 −
+/// 1e-9 are one number there.
 #[test]
 fn scores_that_differ_in_double_precision_alone_are_told_apart() {
     let left = Dense::new(4, 2, vec![1.0, 0.0, 1.0, 1e-4, 1.0, 5e-5, 1.0, 1e-4]).unwrap();

@@ -103,7 +103,7 @@ fn operators_of_one_level_go_from_left_to_right() {
 fn a_repeated_subexpression_is_one_node() {
     let mut world = World::small();
     let mut parts = |text: &str| match world.read(text).unwrap().kind() {
-        Kind::Beside(parts) => parts.to_vec(),
+        Kind::Hstack(parts) => parts.to_vec(),
         _ => unreachable!(),
     };
     let twice = "A @ B + 0.5 * walk(A, 3).T - diag(sqrt(d)) @ rows(A, [1, 0]) + A^2 - J(2, 2)";

@@ -8,7 +8,7 @@ use isvd_dist::matrix::{Mask, Matrix};
 use isvd_dist::model::classifier::{Design, Labels};
 use isvd_dist::model::embedding::{self, Normalize, Walks};
 use isvd_dist::model::features;
-use isvd_dist::model::named::Named;
+use isvd_dist::model::names::GraphNames;
 use isvd_dist::model::propagation::Propagation;
 use isvd_dist::svd;
 
@@ -37,7 +37,7 @@ fn graph(dataset: &Dataset) -> Graph {
 }
 
 fn read(dataset: &Dataset, text: &str) -> Result<Matrix, TextError> {
-    Formula::parse(text)?.evaluate(&mut Named::new(&graph(dataset), dataset, Cluster::threads(2), SEED))
+    Formula::parse(text)?.evaluate(&mut GraphNames::new(&graph(dataset), dataset, Cluster::threads(2), SEED))
 }
 
 /// Checks that both matrices have the same text and the same entries, bit for bit.

@@ -64,8 +64,8 @@ impl Printer {
             }
             Kind::Power(a, n) => (format!("{}^{n}", self.print(a, Raised)), Raised),
             Kind::Transpose(a) => (format!("{}.T", self.print(a, Raised)), Raised),
-            Kind::Beside(parts) => (format!("[{}]", self.list(parts, ", ")), Raised),
-            Kind::Stacked(parts) => (format!("[{}]", self.list(parts, "; ")), Raised),
+            Kind::Hstack(parts) => (format!("[{}]", self.list(parts, ", ")), Raised),
+            Kind::Vstack(parts) => (format!("[{}]", self.list(parts, "; ")), Raised),
             Kind::Rows(a, indices) => (format!("rows({}, {})", self.print(a, Sum), self.set(indices)), Raised),
             Kind::Columns(a, indices) => (format!("cols({}, {})", self.print(a, Sum), self.set(indices)), Raised),
             Kind::Polynomial { coefficients, base } => {

@@ -65,10 +65,8 @@ impl Session<'_> {
         let Some(Embedded { batch, edges, held_out, figures }) = &self.embedded else { return Ok(()) };
         let (batch, edges, held_out_edges) = (*batch, *edges, *held_out);
         let Some(follower) = &self.follower else { return Ok(()) };
-        let Some(embedding) = follower.embedding() else { return Ok(()) };
+        let (Some(embedding), Some(rotation)) = (follower.embedding(), follower.rotation()) else { return Ok(()) };
         self.totals.embedded_batch = batch;
-        // Every embedding but the first is aligned with the one before it.
-        self.totals.aligned = batch > 0;
         let decomposition = Some(figures.decomposition);
         let stage = Stage { valid, test, decomposition, ..Stage::new(EMBEDDING, figures.seconds) };
         let experiment = &self.request.experiment;
@@ -97,7 +95,7 @@ impl Session<'_> {
         files.push(ResultFile::new(IDS, move |file| ids.iter().take(nodes).try_for_each(|id| writeln!(file, "{id}"))));
         self.folder.write(Results { metrics: &metrics, ids: None, files }, &|_| false)?;
         if self.saved.as_ref().is_none_or(|saved| saved.batch != batch) {
-            State::new(self.run, batch, embedding).save(&self.folder)?;
+            State::new(self.run, batch, embedding, rotation).save(&self.folder)?;
         }
         self.saved = Some(Saved { batch, at: Instant::now() });
         Ok(())

@@ -1,4 +1,5 @@
-//! Derivatives against finite differences of a slow computation in f64, with the same trees and masks.
+//! Derivatives against finite differences of a slow computation in f64, with the same trees and
+//! masks.
 
 use super::world::{Rows, Tables, assert_close, average_rows, bent, neighbour_rows, one_hot, problem, rows_of, shape};
 use crate::finetune::network::parameters::Factors;

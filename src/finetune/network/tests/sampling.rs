@@ -12,7 +12,8 @@ fn without_dropout(fanouts: &[Option<usize>], piece: u64) -> Chance<'_> {
     Chance { fanouts, dropout: 0.0, seed: 2, piece }
 }
 
-/// All neighbours everywhere give what the whole graph gives, for a known seed as if its label were not known.
+/// All neighbours everywhere give what the whole graph gives, for a known seed as if its label were
+/// not known.
 #[test]
 fn all_neighbours_give_the_scores_of_the_whole_graph_without_the_label_of_the_seed() {
     let problem = problem(40, 70);
@@ -76,7 +77,8 @@ fn labels_of_others_are_heard() {
     assert_ne!(one.row(0), other.row(0));
 }
 
-/// The network is linear at its start, so its mean over draws is that of the products of drawn matrices.
+/// The network is linear at its start, so its mean over draws is that of the products of drawn
+/// matrices.
 #[test]
 fn drawn_neighbours_are_right_in_the_mean() {
     let (problem, shape) = (problem(40, 200), shape(2, true));

@@ -1,6 +1,6 @@
-//! The matrices, vectors and sets of a graph that have names, for matrices stated as text.
+//! The names that a matrix stated as text may use for parts of a graph.
 //!
-//! | name | what it is |
+//! | name | meaning |
 //! |---|---|
 //! | `A` | the adjacency matrix |
 //! | `T`, `S` | the matrices of one step, `D⁻¹·A` and `D^-½·A·D^-½` |
@@ -10,7 +10,8 @@
 //! | `X`, `Y` | features; the known labels of the nodes to learn from |
 //! | `train`, `valid`, `test` | the nodes of each part of the split |
 //!
-//! They are the very expressions that [`embedding`](super::embedding) and [`classifier`](super::classifier) use.
+//! The expressions are those of [`embedding`](super::embedding) and
+//! [`classifier`](super::classifier).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -32,60 +33,60 @@ use crate::plan::forming::bytes_to_form;
 const NAMES: [&str; 16] =
     ["A", "T", "S", "Ahat", "Z", "I", "J", "n", "degree", "in_degree", "returns", "X", "Y", "train", "valid", "test"];
 
-/// Why something with a name cannot be had.
+/// Why a name has no value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NamedError {
-    /// No labels.
+pub enum NameError {
+    /// The dataset has no labels.
     #[error("the nodes of `{dataset}` have no labels")]
     NoLabels {
-        /// What carries none.
+        /// The dataset.
         dataset: String,
     },
-    /// No split of the nodes.
+    /// The dataset has no split of the nodes.
     #[error("the nodes of `{dataset}` are not split into train, valid and test")]
     NoSplit {
-        /// What has none.
+        /// The dataset.
         dataset: String,
     },
-    /// An empty part of a split.
+    /// A part of the split is empty.
     #[error("no node of `{dataset}` is in that part of the split")]
     EmptyPart {
-        /// What has none.
+        /// The dataset.
         dataset: String,
     },
-    /// Labels or splits of other nodes than the graph has.
+    /// Labels or split do not match the nodes of the graph.
     #[error("the labels or the split of `{dataset}` are not those of the {nodes} nodes of its graph")]
     OtherNodes {
-        /// Whose they are.
+        /// The dataset.
         dataset: String,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// Entries can only be dropped of a matrix that is written down.
-    #[error("{shape} are too many entries to write down and drop some of")]
+    /// Dropout needs a stored matrix, and this one is too large to store.
+    #[error("{shape} has too many entries to be stored for dropout")]
     TooLargeToDrop {
         /// The shape of the matrix.
         shape: Shape,
     },
-    /// Edges that do not let features travel.
+    /// The graph cannot be propagated over.
     #[error(transparent)]
     Propagation(#[from] PropagationError),
-    /// Features that are not there, or no matrix.
+    /// The features are missing or form no matrix.
     #[error(transparent)]
     Features(#[from] FeatureError),
     /// The workers failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The weights of a node's edges add up to too much.
+    /// The degree of a node overflows.
     #[error(transparent)]
     Degree(#[from] DegreeError),
-    /// Something is no matrix.
+    /// A matrix cannot be stated.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
 }
 
-impl From<StepError> for NamedError {
+impl From<StepError> for NameError {
     fn from(error: StepError) -> Self {
         match error {
             StepError::Degree(error) => error.into(),
@@ -94,8 +95,8 @@ impl From<StepError> for NamedError {
     }
 }
 
-impl NamedError {
-    /// The same, with the name of the node that it is about.
+impl NameError {
+    /// Adds the id of the node to an error about one.
     fn with_name(mut self, ids: &Ids) -> Self {
         if let Self::Degree(error) | Self::Propagation(PropagationError::Degree(error)) = &mut self {
             error.name = ids.get(error.row).map(Cow::into_owned);
@@ -104,8 +105,8 @@ impl NamedError {
     }
 }
 
-/// What names stand for on a graph; each is made when it is first asked for, and once.
-pub struct Named<'a> {
+/// The values of the names on a graph, each computed at its first use.
+pub struct GraphNames<'a> {
     graph: &'a Graph,
     dataset: &'a Dataset,
     cluster: Cluster,
@@ -114,14 +115,14 @@ pub struct Named<'a> {
     found: HashMap<&'static str, Value>,
 }
 
-impl<'a> Named<'a> {
-    /// The names on a graph and on what its nodes carry. The seed is that of dropout, the cluster forms what is to be
-    /// dropped from and centred.
+impl<'a> GraphNames<'a> {
+    /// The names for a graph, with the features, labels and split of `dataset`. The seed is used
+    /// for dropout; the cluster forms matrices for dropout and centring.
     pub fn new(graph: &'a Graph, dataset: &'a Dataset, cluster: Cluster, seed: u64) -> Self {
         Self { graph, dataset, cluster, seed, degrees: None, found: HashMap::new() }
     }
 
-    fn value(&mut self, name: &'static str) -> Result<Value, NamedError> {
+    fn value(&mut self, name: &'static str) -> Result<Value, NameError> {
         if let Some(value) = self.found.get(name) {
             return Ok(value.clone());
         }
@@ -130,7 +131,7 @@ impl<'a> Named<'a> {
         Ok(value)
     }
 
-    fn make(&mut self, name: &'static str) -> Result<Value, NamedError> {
+    fn make(&mut self, name: &'static str) -> Result<Value, NameError> {
         let nodes = self.graph.nodes();
         let vector = |name: &str, values: Entries| Value::Vector(Vector { name: name.to_owned(), values });
         Ok(match name {
@@ -155,54 +156,54 @@ impl<'a> Named<'a> {
         self.degrees.get_or_insert_with(|| Degrees::new(self.graph, 0.0))
     }
 
-    /// A matrix of one step, over the A that has that name.
-    fn stepping(&mut self, of: fn(&Degrees, &Matrix) -> Result<Matrix, StepError>) -> Result<Matrix, NamedError> {
+    /// A transition matrix over the node of `A`, so that the expressions share it.
+    fn stepping(&mut self, of: fn(&Degrees, &Matrix) -> Result<Matrix, StepError>) -> Result<Matrix, NameError> {
         match self.value("A")? {
             Value::Matrix(edges) => Ok(of(self.degrees(), &edges)?),
             _ => unreachable!("A is a matrix"),
         }
     }
 
-    fn labels(&self) -> Result<Labels, NamedError> {
+    fn labels(&self) -> Result<Labels, NameError> {
         let dataset = || self.dataset.name.clone();
-        let labels = self.dataset.labels.as_ref().ok_or_else(|| NamedError::NoLabels { dataset: dataset() })?;
-        let split = self.dataset.node_split.as_ref().ok_or_else(|| NamedError::NoSplit { dataset: dataset() })?;
+        let labels = self.dataset.labels.as_ref().ok_or_else(|| NameError::NoLabels { dataset: dataset() })?;
+        let split = self.dataset.node_split.as_ref().ok_or_else(|| NameError::NoSplit { dataset: dataset() })?;
         let (nodes, classes) = (self.graph.nodes(), self.dataset.classes.len());
         let is_known = |&node: &u32| (node as usize) < nodes;
         let is_class = |&class: &u32| class == crate::dataset::UNLABELLED || (class as usize) < classes;
         if labels.len() != nodes || !labels.iter().all(is_class) || !split.train.iter().all(is_known) {
-            return Err(NamedError::OtherNodes { dataset: dataset(), nodes });
+            return Err(NameError::OtherNodes { dataset: dataset(), nodes });
         }
         Ok(Labels::known(labels, &split.train, classes))
     }
 
-    fn part(&self, name: &str) -> Result<Value, NamedError> {
+    fn part(&self, name: &str) -> Result<Value, NameError> {
         let dataset = self.dataset.name.clone();
-        let Some(split) = &self.dataset.node_split else { return Err(NamedError::NoSplit { dataset }) };
+        let Some(split) = &self.dataset.node_split else { return Err(NameError::NoSplit { dataset }) };
         let part = match name {
             "train" => &split.train,
             "valid" => &split.valid,
             _ => &split.test,
         };
         match part.is_empty() {
-            true => Err(NamedError::EmptyPart { dataset }),
+            true => Err(NameError::EmptyPart { dataset }),
             false => Ok(Value::Indices(part.iter().map(|&node| node as usize).collect())),
         }
     }
 
-    /// The matrix, written down.
-    fn stored(&self, matrix: &Matrix) -> Result<Matrix, NamedError> {
+    /// The matrix in stored form.
+    fn stored(&self, matrix: &Matrix) -> Result<Matrix, NameError> {
         if let Kind::Dense { mask: None, .. } = matrix.kind() {
             return Ok(matrix.clone());
         }
         if bytes_to_form(matrix) > self.cluster.forming_limit() {
-            return Err(NamedError::TooLargeToDrop { shape: matrix.shape() });
+            return Err(NameError::TooLargeToDrop { shape: matrix.shape() });
         }
         Ok(Matrix::dense("M", form(matrix, self.cluster)?)?)
     }
 }
 
-impl Names for Named<'_> {
+impl Names for GraphNames<'_> {
     fn find(&mut self, name: &str) -> Result<Option<Value>, Refusal> {
         match NAMES.iter().find(|known| **known == name) {
             None => Ok(None),
@@ -215,7 +216,7 @@ impl Names for Named<'_> {
     }
 
     fn center(&mut self, matrix: &Matrix) -> Result<Matrix, Refusal> {
-        features::center(matrix, self.cluster).map_err(NamedError::from).map_err(refusal)
+        features::center(matrix, self.cluster).map_err(NameError::from).map_err(refusal)
     }
 
     fn dropout(&mut self, matrix: &Matrix, rate: f64, copy: u32) -> Result<Matrix, Refusal> {
@@ -225,8 +226,8 @@ impl Names for Named<'_> {
     }
 }
 
-fn refusal(error: NamedError) -> Refusal {
-    let is_failure = matches!(error, NamedError::Engine(_) | NamedError::Features(FeatureError::Engine(_)));
+fn refusal(error: NameError) -> Refusal {
+    let is_failure = matches!(error, NameError::Engine(_) | NameError::Features(FeatureError::Engine(_)));
     let error: Box<dyn Error + Send + Sync> = Box::new(error);
     if is_failure { Refusal::Failed(error) } else { Refusal::Absent(error) }
 }
