@@ -41,8 +41,11 @@ fn eigenpairs(Eigen { values, vectors }: Eigen, order: usize) -> Eigenpairs {
     Eigenpairs { values, vectors }
 }
 
-/// The thin SVD: left vectors, values from the largest down, right vectors.
-pub(super) fn svd(small: MatRef<'_, f64>) -> Result<(Mat<f64>, Vec<f64>, Mat<f64>), FactorError> {
+/// Left vectors, values from the largest down, right vectors.
+pub(super) type ThinSvd = (Mat<f64>, Vec<f64>, Mat<f64>);
+
+/// The thin SVD.
+pub(super) fn svd(small: MatRef<'_, f64>) -> Result<ThinSvd, FactorError> {
     let (rows, columns) = small.shape();
     let SmallSvd { left, values, right } = small_svd(&to_rows(small), rows, columns)?;
     let count = values.len();

@@ -1,6 +1,5 @@
 //! Subspace iteration: Algorithm 1 of the paper (eq. 5 of [`crate::svd`]).
 
-use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use super::certificate::{Certificate, ConvergenceCheck};
@@ -10,7 +9,7 @@ use super::orthogonalize::{BlockQr, FULL, orthonormalize};
 use super::prepared::Prepared;
 use super::run::Progress;
 use super::scale::check_length;
-use super::small::{combine, svd};
+use super::small::{ThinSvd, combine, svd};
 use super::stopping::RoundingPlateau;
 use super::triplets::Projection;
 use crate::engine::checkpoint::{CheckpointLog, State};
@@ -105,7 +104,7 @@ pub(super) fn iterate(
 }
 
 /// The SVD of B = QᵀM, by way of Bᵀ = P·R: B = Rᵀ·Pᵀ, so only Rᵀ is left to decompose.
-fn decompose_small(image: &BlockQr) -> Result<(Mat<f64>, Vec<f64>, Mat<f64>), SvdError> {
+fn decompose_small(image: &BlockQr) -> Result<ThinSvd, SvdError> {
     Ok(svd(image.r.transpose())?)
 }
 
