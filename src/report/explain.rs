@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::table::{LABEL, edges, row, thousands};
 use crate::experiment::explain::{Explanation, SidePlan, StagePlan};
+use crate::plan::cost::Traffic;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,7 +73,8 @@ fn show_stage(f: &mut fmt::Formatter<'_>, explanation: &Explanation, stage: &Sta
     row(f, "the whole run", &format_args!("at most {plain} + {transposed} such products, {}", time(all)))?;
     if explanation.processes > 1 {
         let each = network / explanation.processes as u64;
-        row(f, "network", &format_args!("{} an iteration, {} sent by each process", size(network), size(each)))?;
+        let bound = if stage.traffic == Traffic::Bounded { "at most " } else { "" };
+        row(f, "network", &format_args!("{bound}{} an iteration, {} sent by each process", size(network), size(each)))?;
     }
     let memory = stage.memory;
     let of_each = if explanation.processes > 1 { " in each process" } else { "" };

@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::context::Context;
 use crate::dataset::Dataset;
 use crate::engine::Cluster;
-use crate::plan::cost::{Machine, Rates};
+use crate::plan::cost::{Machine, Rates, Traffic};
 use crate::svd::{Planned, observe_plans};
 
 pub(crate) use stage::plan_stage;
@@ -73,6 +73,9 @@ pub struct StagePlan {
     pub near: Option<String>,
     /// Products with the matrix and its transpose, or with the surrogate.
     pub sides: Vec<SidePlan>,
+    /// Whether network traffic is counted or bounded.
+    #[serde(skip)]
+    pub traffic: Traffic,
     /// The cost with less planning.
     pub alternatives: Vec<Alternative>,
     /// The most products with each side.
@@ -215,10 +218,12 @@ impl Recorder {
     pub(super) fn record<T>(&self, stage: &'static str, cluster: Cluster, work: impl FnOnce() -> T) -> T {
         let plans = self.0.clone();
         let machine = machine_of_reference(cluster);
+        // The run verifies each tile in its own process, after this.
+        let traffic = if cluster.processes() > 1 { Traffic::Bounded } else { Traffic::Counted };
         let observer = move |planned: &Planned<'_>| {
             let mut plans = plans.borrow_mut();
             if plans.iter().all(|plan| plan.name != stage) {
-                plans.push(StagePlan::new(stage, planned, &machine));
+                plans.push(StagePlan::new(stage, planned, &machine, traffic));
             }
         };
         observe_plans(observer, work)

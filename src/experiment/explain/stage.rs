@@ -9,8 +9,8 @@ use crate::engine::{Cluster, Measured, analyze, with_formed};
 use crate::experiment::RunError;
 use crate::experiment::memory::{self, PROGRAM_BYTES};
 use crate::matrix::{Dense, Matrix};
-use crate::plan::cost::Machine;
-use crate::plan::{Effort, Program, Side, Value};
+use crate::plan::cost::{Estimate, Machine, Traffic};
+use crate::plan::{Effort, Program, Side, Step, Value};
 use crate::svd::{Planned, Prepared};
 
 /// Products that are measured.
@@ -53,7 +53,7 @@ pub(crate) fn plan_stage(
     let surrogate = surrogate.filter(|_| prepared.has_surrogate()).map(|surrogate| &surrogate.matrix);
     let (formed, took) = (&forming.parts[..], start.elapsed());
     let planned = Planned { matrix, formed, surrogate, prepared: &prepared, took };
-    let mut plan = StagePlan::new(subject.stage, &planned, machine);
+    let mut plan = StagePlan::new(subject.stage, &planned, machine, Traffic::Counted);
     plan.memory.add_data(data_bytes, machine);
     plan.alternatives = alternatives(surrogate.unwrap_or(&multiplied), plan.block, machine);
     let programs = prepared.growing().to_vec();
@@ -62,12 +62,12 @@ pub(crate) fn plan_stage(
 
 impl StagePlan {
     /// The plan of a stage, without its data and without alternatives.
-    pub(super) fn new(name: &'static str, planned: &Planned<'_>, machine: &Machine) -> Self {
+    pub(super) fn new(name: &'static str, planned: &Planned<'_>, machine: &Machine, traffic: Traffic) -> Self {
         let Planned { matrix, formed, surrogate, prepared, took } = planned;
         let (block, work, shape) = (prepared.work().block, prepared.work(), matrix.shape());
         let titles = if surrogate.is_some() { ["N·G", "Nᵀ·G"] } else { ["M·G", "Mᵀ·G"] };
         let sides = titles.into_iter().zip(prepared.growing());
-        let sides = sides.map(|(title, program)| side_plan(title, program, block, machine)).collect();
+        let sides = sides.map(|(title, program)| side_plan(title, program, block, (machine, traffic))).collect();
         let demand = prepared.memory(machine);
         Self {
             name,
@@ -79,6 +79,7 @@ impl StagePlan {
             formed: formed.iter().map(formed_part).collect(),
             near: surrogate.map(ToString::to_string),
             sides,
+            traffic,
             alternatives: Vec::new(),
             turns: [work.plain, work.transposed],
             memory: MemoryPlan {
@@ -128,11 +129,12 @@ fn formed_part(part: &Matrix) -> FormedPart {
     FormedPart { part: part.to_string(), shape: [shape.rows, shape.columns], bytes }
 }
 
-fn side_plan(side: &'static str, program: &Program, block: usize, machine: &Machine) -> SidePlan {
+fn side_plan(side: &'static str, program: &Program, block: usize, (machine, traffic): (&Machine, Traffic)) -> SidePlan {
     let rewritten = program.rewritten();
-    let total = program.estimate(block, machine);
-    let steps = program.estimate_steps(block, machine).into_iter().zip(program.steps()).enumerate();
-    let step = |(position, (estimate, step)): (usize, (crate::plan::cost::Estimate, &crate::plan::Step))| StepPlan {
+    let estimates = program.estimate_steps(block, machine, traffic);
+    let total = program.total(block, &estimates);
+    let steps = estimates.into_iter().zip(program.steps()).enumerate();
+    let step = |(position, (estimate, step)): (usize, (Estimate, &Step))| StepPlan {
         value: Value(position + 1).to_string(),
         step: step.to_string(),
         flops: estimate.count.flops,

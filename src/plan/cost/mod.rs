@@ -2,8 +2,8 @@
 //!
 //! Costs are compared in seconds, not in flops: a dense product runs several times as many flops a
 //! second as a sparse one, and sums of panels are bound by memory. Seconds follow from the
-//! [`Rates`] of a [`Machine`]. Network traffic is counted from the entries of the matrices, where
-//! they are known.
+//! [`Rates`] of a [`Machine`]. Network [`Traffic`] is counted from the entries of the matrices, or
+//! bounded from their shapes.
 
 mod memory;
 mod rates;
@@ -55,6 +55,17 @@ impl Machine {
     }
 }
 
+/// How the rows that cross the network are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Traffic {
+    /// Counted from the entries of the matrices, where they are known. Every tile is read.
+    #[default]
+    Counted,
+    /// At most all rows of each gathered panel. No tile is read, so that a process of several can
+    /// estimate a program without the tiles of the others.
+    Bounded,
+}
+
 /// The estimated cost of a step or a program.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Estimate {
@@ -70,9 +81,9 @@ pub struct Estimate {
 
 impl Program {
     /// The estimated cost of each step on a panel of `columns` columns.
-    pub fn estimate_steps(&self, columns: usize, machine: &Machine) -> Vec<Estimate> {
+    pub fn estimate_steps(&self, columns: usize, machine: &Machine, traffic: Traffic) -> Vec<Estimate> {
         let widths = self.widths(columns);
-        let mut sent = self.rows_sent(machine);
+        let mut sent = self.rows_sent(machine, traffic);
         let estimate = |(position, step): (usize, &Step)| {
             let count = self.count_step(step, widths[position + 1], &widths);
             // A panel is gathered once, for the first step that reads it.
@@ -97,7 +108,7 @@ impl Program {
     }
 
     /// The rows that cross the network, for each value that is gathered.
-    fn rows_sent(&self, machine: &Machine) -> BTreeMap<Value, usize> {
+    fn rows_sent(&self, machine: &Machine, traffic: Traffic) -> BTreeMap<Value, usize> {
         let processes = machine.processes;
         if processes == 1 {
             return BTreeMap::new();
@@ -105,7 +116,7 @@ impl Program {
         let is_outline =
             |step: &Step| matches!(step.action.leaf(), Some((_, leaf @ Leaf::Sparse(_))) if leaf.is_outline());
         // The entries of an outline are not known, and so all rows are counted.
-        let are_known = !self.steps.iter().any(is_outline);
+        let are_known = traffic == Traffic::Counted && !self.steps.iter().any(is_outline);
         let layouts = Layouts::new(are_known.then_some(self), processes, machine.workers);
         let mut counted: Vec<(Readers, usize)> = Vec::new();
         let count = |(value, readers): (Value, Option<Readers>)| {
@@ -120,10 +131,15 @@ impl Program {
         self.readers().into_iter().map(count).collect()
     }
 
-    /// The estimated cost of the program.
+    /// The estimated cost of the program, with its traffic counted.
     pub fn estimate(&self, columns: usize, machine: &Machine) -> Estimate {
+        self.total(columns, &self.estimate_steps(columns, machine, Traffic::Counted))
+    }
+
+    /// The estimated cost of the program, from that of its steps.
+    pub fn total(&self, columns: usize, steps: &[Estimate]) -> Estimate {
         let mut total = Estimate { count: self.count(columns), ..Estimate::default() };
-        for step in self.estimate_steps(columns, machine) {
+        for step in steps {
             total.seconds += step.seconds;
             total.before += step.before;
             total.network_bytes += step.network_bytes;
