@@ -65,6 +65,8 @@ impl Header {
             | Payload::Shard(_)
             | Payload::Columns(..)
             | Payload::Shards(_)
+            | Payload::Fetch(..)
+            | Payload::Requests(_)
             | Payload::Gathered(_)
             | Payload::Values(_)
             | Payload::Reduced(_) => Content::Nothing,

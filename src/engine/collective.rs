@@ -220,7 +220,7 @@ pub(super) fn blocks_of_shard(shard: &Shard, in_chunks: bool) -> Vec<Block> {
 }
 
 /// Sorts blocks by rows, and checks that they are all rows of one panel.
-fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<GatheredPanel, EngineError> {
+pub(super) fn assemble(mut blocks: Vec<Block>, worker: usize, step: &str) -> Result<GatheredPanel, EngineError> {
     blocks.sort_by_key(|block| (block.first_row, block.rows));
     let (total_rows, cols) = blocks.first().map_or((0, 0), |block| (block.total_rows, block.cols));
     let mut next = 0;

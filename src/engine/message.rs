@@ -7,6 +7,7 @@ use timely::Accountable;
 use timely::bytes::arc::Bytes;
 
 use super::error::EngineError;
+use super::fetch::Request;
 use super::shard::Shard;
 use super::tree::{Combine, Node};
 use crate::kernel::buffer::Buffer;
@@ -53,6 +54,10 @@ pub(super) enum Payload {
     Columns(usize, Shard),
     /// The rows of workers of other processes that this process needs.
     Shards(Vec<Shard>),
+    /// A panel, and the rows that this worker asks each worker for, or is asked for by each.
+    Fetch(Shard, Arc<Vec<Request>>),
+    /// The rows that each worker asks this one for.
+    Requests(Arc<Vec<Request>>),
     /// All the rows of a panel.
     Gathered(Arc<GatheredPanel>),
     /// Partial sums over some tiles, sent to every worker.

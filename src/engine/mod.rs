@@ -35,6 +35,7 @@ mod collective;
 mod edge_collection;
 mod error;
 mod exchange;
+mod fetch;
 mod flow;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

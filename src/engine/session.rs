@@ -15,6 +15,7 @@ use timely::worker::Worker;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::fetch::fetch_flow;
 use super::flow::{Flow, Slot, gather_flow, reduce_flow, values_flow};
 use super::message::{GatheredPanel, Message, Partial, Payload};
 use super::row_exchange::{RowExchange, RowRequests};
@@ -46,8 +47,9 @@ pub struct Session<'a> {
     by_columns: BTreeMap<Vec<usize>, Flow>,
     reduce: Flow,
     gather: Flow,
-    /// Built when it is first used.
+    /// Built when they are first used.
     values: Option<Flow>,
+    fetch: Option<Flow>,
     stop: Arc<StopSign>,
     was_stopped: bool,
     /// Whether every worker of the process has a core to itself.
@@ -108,6 +110,7 @@ impl<'a> Session<'a> {
             reduce,
             gather,
             values: None,
+            fetch: None,
             stop,
             was_stopped: false,
             has_own_core: cluster.workers <= kernel::cores(),
@@ -342,6 +345,14 @@ impl<'a> Session<'a> {
             Payload::Gathered(panel) => Ok(panel),
             _ => Err(self.missing_answer("a panel")),
         }
+    }
+
+    /// Answers requests for rows.
+    pub(super) fn fetch_epoch(&mut self, own: Payload) -> Result<Payload, EngineError> {
+        if self.fetch.is_none() {
+            self.fetch = Some(fetch_flow(self.worker, &self.context));
+        }
+        self.run_epoch("before rows are fetched", |session| session.fetch.as_mut(), own)
     }
 
     /// The bytes of every worker, by worker; none of a worker that gives none.
