@@ -17,7 +17,7 @@ use isvd_dist::config::{Experiment, NodeTask};
 use isvd_dist::dataset::Dataset;
 use isvd_dist::engine::{Cluster, EngineError, Monitor, run};
 use isvd_dist::graph::Graph;
-use isvd_dist::matrix::{Dense, Matrix};
+use isvd_dist::matrix::Matrix;
 use isvd_dist::model::classifier::{Design, rank_of};
 use isvd_dist::model::embedding::{Embedding, embed, matrix};
 use isvd_dist::model::features::{of_dataset, reduce, with_embedding};
@@ -146,8 +146,8 @@ fn design(
     graph: &Graph,
     cluster: Cluster,
 ) -> Result<Matrix, Box<dyn Error>> {
-    let Embedding { nodes, rank, left, right, .. } = embed(graph, &experiment.embedding, cluster, Monitor::default())?;
-    let sides = (Dense::new(nodes, rank, left)?, Dense::new(nodes, rank, right)?);
+    let Embedding { left, right, .. } = embed(graph, &experiment.embedding, cluster, Monitor::default())?;
+    let sides = (left.gathered(cluster)?, right.gathered(cluster)?);
     let features = with_embedding(&of_dataset(dataset)?, &sides)?;
     let components = task.components.as_ref().ok_or("features that are not reduced")?;
     let reduced = reduce(&features, components, cluster, Monitor::default())?.reduction.apply(&features, cluster)?;

@@ -261,7 +261,7 @@ impl Error {
             },
             RunError::NoPairs { .. } => Self::USAGE,
             RunError::Plan(error) if error.is_misuse() => Self::USAGE,
-            RunError::Plan(_) | RunError::Measure(_) => Self::FAILED,
+            RunError::Plan(_) | RunError::Workers(_) => Self::FAILED,
             RunError::Rank { source, .. } => match source.as_ref() {
                 RankError::Model(source) => Self::of_model(source),
                 RankError::NoCandidate { .. } => Self::USAGE,

@@ -14,6 +14,7 @@ use super::error::EngineError;
 use super::mesh::Mesh;
 use super::row_exchange::RowRequests;
 use super::session::Session;
+use super::sharded::Sharded;
 use super::stop::{StopSign, catch};
 use super::stored::make_ready;
 use super::trace;
@@ -124,6 +125,18 @@ struct Ending<T, E> {
     is_consequence: bool,
 }
 
+/// Runs `job` as [`run`] does, without programs, where processes own the rows of some panels.
+pub fn run_on<T, E, F>(cluster: Cluster, panels: &[&Sharded], job: F) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<EngineError> + std::fmt::Display + Send + 'static,
+    F: Fn(&mut Session<'_>) -> Result<T, E> + Send + Sync + 'static,
+{
+    let mut layouts = Layouts::new([], cluster.processes(), cluster.workers);
+    panels.iter().filter(|panel| !panel.is_whole()).for_each(|panel| layouts.add(panel.layout().clone()));
+    run_with(cluster, layouts, Vec::new(), job)
+}
+
 /// Runs `job` on every worker, and returns the result of the first worker of this process.
 ///
 /// All workers must call the same methods of their [`Session`] in the same order.
@@ -136,6 +149,16 @@ where
     E: From<EngineError> + std::fmt::Display + Send + 'static,
     F: Fn(&mut Session<'_>) -> Result<T, E> + Send + Sync + 'static,
 {
+    let layouts = Layouts::new(programs.iter().map(Arc::as_ref), cluster.processes(), cluster.workers);
+    run_with(cluster, layouts, programs, job)
+}
+
+fn run_with<T, E, F>(cluster: Cluster, layouts: Layouts, programs: Vec<Arc<Program>>, job: F) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<EngineError> + std::fmt::Display + Send + 'static,
+    F: Fn(&mut Session<'_>) -> Result<T, E> + Send + Sync + 'static,
+{
     if cluster.workers == 0 {
         return Err(EngineError::NoWorkers.into());
     }
@@ -143,7 +166,6 @@ where
         return Err(EngineError::Outline { name: name.to_owned() }.into());
     }
     kernel::configure();
-    let layouts = Layouts::new(programs.iter().map(Arc::as_ref), cluster.processes(), cluster.workers);
     make_ready(&programs, &layouts, cluster.own_workers())?;
     let wanted = RowRequests::new(&programs, &layouts, cluster);
     let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };

@@ -11,7 +11,7 @@ use timely::worker::Worker;
 
 use super::Session;
 use super::channels::Directed;
-use super::collective::{assemble, blocks_of, rows_at_once};
+use super::collective::{assemble, blocks_of, chunk_rows};
 use super::error::EngineError;
 use super::exchange::{receive, send};
 use super::flow::{Flow, flow};
@@ -172,7 +172,7 @@ fn fetch<'scope>(scope: Scope<'scope, u64>, input: &Link<'scope>, context: &Rc<C
     let answers = send(scope, "answer", [&to_answer], move |_, payload, give| match payload {
         Payload::Fetch(shard, requests) => {
             for Request { asker, total, first, rows } in requests.iter() {
-                let at_once = rows_at_once(shard.cols());
+                let at_once = chunk_rows(shard.cols());
                 let of = rows.len().div_ceil(at_once).max(1);
                 for number in 0..of {
                     let start = (number * at_once).min(rows.len());
@@ -246,7 +246,9 @@ mod tests {
         let request = Request { asker: 2, total: 9, first: 4, rows: vec![7, 7, 1 << 31] };
         let bytes = request.to_bytes();
         assert_eq!(Request::from_bytes(2, &bytes), Some(request));
-        assert!((0..bytes.len()).all(|end| end % 4 == 0 && end >= 16 || Request::from_bytes(2, &bytes[..end]).is_none()));
+        assert!(
+            (0..bytes.len()).all(|end| end % 4 == 0 && end >= 16 || Request::from_bytes(2, &bytes[..end]).is_none())
+        );
     }
 }
 

@@ -83,6 +83,8 @@ impl Payload {
             | Self::Shard(_)
             | Self::Columns(..)
             | Self::Shards(_)
+            | Self::Fetch(..)
+            | Self::Requests(_)
             | Self::Gathered(_)
             | Self::Values(_)
             | Self::Reduced(_)

@@ -166,9 +166,9 @@ pub enum RunError {
         /// Why.
         source: EvaluateError,
     },
-    /// A product could not be measured.
-    #[error("cannot multiply to measure")]
-    Measure(#[from] EngineError),
+    /// The workers failed outside of a stage.
+    #[error("the workers cannot exchange or measure results")]
+    Workers(#[from] EngineError),
     /// A matrix cannot be decomposed as it was asked for.
     #[error("cannot decompose the matrix")]
     Plan(#[from] SvdError),

@@ -12,6 +12,7 @@ use super::metrics::{Decomposition, EMBEDDING, FINETUNE, KernelFigures, Scores, 
 use super::{RunError, Stages};
 use crate::config::{Experiment, Statement};
 use crate::dataset::{Dataset, LinkSplit};
+use crate::engine::Cluster;
 use crate::evaluate::{Metric, curves};
 use crate::finetune::{Kernel, Tuned, tune};
 use crate::graph::Graph;
@@ -34,7 +35,8 @@ pub(super) fn run(
     let (mut embedding, mut weights) = runner.embedding(graph)?;
     let mut power = 1.0;
     if runner.experiment.finetune.is_some() {
-        let shared = Arc::new(embedding);
+        // Every process trains on pairs of all nodes.
+        let shared = Arc::new(embedding.gathered(context.cluster)?);
         let tuned = runner.finetune(&shared)?;
         power = tuned.kernel.mean;
         weights = tuned.kernel.weights(&shared.singular_values);
@@ -189,7 +191,9 @@ impl Runner<'_> {
         let has_pairs = (embedding.nodes, embedding.right_rows()) == (nodes, nodes);
         let score = |split: &Option<LinkSplit>, name| {
             let of = (self.experiment, self.dataset);
-            let scores = |pairs| scores(of, (embedding, weights), (name, pairs), self.context.settings.details);
+            let scores = |pairs| {
+                scores(of, (embedding, weights), (name, pairs), self.context.settings.details, self.context.cluster)
+            };
             split.as_ref().filter(|_| has_pairs).map(scores).transpose()
         };
         let (valid, test) = (score(&self.dataset.valid, "valid")?.unzip(), score(&self.dataset.test, "test")?.unzip());
@@ -217,10 +221,11 @@ pub(crate) fn scores(
     (embedding, weights): (&Embedding, &[f64]),
     (split, pairs): (&'static str, &LinkSplit),
     has_curves: bool,
+    cluster: Cluster,
 ) -> Result<(Scores, Option<SplitCurves>), RunError> {
     let is_directed = dataset.graph.is_directed();
-    let edges = embedding.score(&pairs.edges, is_directed, weights);
-    let non_edges = embedding.score(&pairs.non_edges, is_directed, weights);
+    let score = |pairs| embedding.score_on(cluster, pairs, is_directed, weights);
+    let (edges, non_edges) = (score(&pairs.edges)?, score(&pairs.non_edges)?);
     let figure = |&metric: &Metric| match metric.evaluate(&edges, &non_edges) {
         Ok(value) => Ok((metric.to_string(), value)),
         Err(source) => Err(RunError::Evaluate { metric, split, dataset: dataset.name.clone(), source }),

@@ -196,7 +196,7 @@ impl Context<'_> {
         let (first, runs) = found.map_err(|error| error.with_node_name(&dataset.ids, order))?;
         let embedding = match order {
             None => first,
-            Some(order) => first.with_rows(|panel, rank| order.by_node(panel, rank)),
+            Some(order) => first.permuted(order.rows(), self.cluster)?,
         };
         let metrics = self.metrics(&dataset, graph.report.edges, runs, clock)?;
         let plan = self.finish(&dataset, graph.report.edges);

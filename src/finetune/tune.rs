@@ -13,9 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::adam::Adam;
 use super::kernel::{Kernel, MOST_SPREAD, PowerTable, Spectrum};
 use crate::engine::checkpoint::{CheckpointLog, State, StoredResult};
-use crate::engine::{Cluster, EngineError, Monitor, Session, run};
+use crate::engine::{Cluster, EngineError, Monitor, Session, Sharded, run};
 use crate::kernel::random::{bits, pair, stream};
-use crate::matrix::Dense;
 use crate::model::embedding::Embedding;
 
 /// Pieces of a batch: the unit of work of a worker.
@@ -116,12 +115,12 @@ impl StoredResult for Tuned {
         self.clone()
     }
 
-    fn panels(&self) -> Vec<&Dense> {
+    fn panels(&self) -> Vec<Sharded> {
         Vec::new()
     }
 
-    fn from_parts(numbers: Self, _: Vec<Dense>) -> Option<Self> {
-        Some(numbers)
+    fn from_parts(numbers: Self, _: Vec<Sharded>, _: Cluster) -> Result<Option<Self>, EngineError> {
+        Ok(Some(numbers))
     }
 }
 

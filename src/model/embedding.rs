@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Cluster, EngineError, Monitor};
+use crate::engine::{Cluster, EngineError, Monitor, Sharded, run_on};
 use crate::graph::{Graph, GraphError};
 use crate::matrix::walk::{relative_approximation, window_coefficients};
 use crate::matrix::{Dense, Matrix, MatrixError};
@@ -79,10 +79,10 @@ pub struct Embedding {
     pub nodes: usize,
     /// Columns of `left` and of `right`.
     pub rank: usize,
-    /// `L = U√S`, row after row.
-    pub left: Vec<f32>,
-    /// `R = V√S`, row after row.
-    pub right: Vec<f32>,
+    /// `L = U√S`; every process has its own rows.
+    pub left: Sharded,
+    /// `R = V√S`, likewise.
+    pub right: Sharded,
     /// Singular values in descending order.
     pub singular_values: Vec<f32>,
     /// The certificate of the singular triplets.
@@ -202,7 +202,7 @@ fn embed_with(
     cluster: Cluster,
     watch: Monitor<Progress>,
 ) -> Result<Embedding, ModelError> {
-    let svd = svd::decompose_with(matrix, surrogate, options, cluster, watch)?;
+    let svd = svd::decompose_sharded(matrix, surrogate, options, cluster, watch)?;
     if let Some(&largest) = svd.singular_values.first().filter(|largest| **largest > f64::from(f32::MAX)) {
         return Err(ModelError::TooLarge { largest });
     }
@@ -210,12 +210,11 @@ fn embed_with(
         return Err(ModelError::TooSmall { largest });
     }
     let roots: Vec<f32> = svd.singular_values.iter().map(|value| value.sqrt() as f32).collect();
-    let scale = |vectors: Dense| {
-        let mut data = vectors.into_data();
-        for row in data.chunks_exact_mut(roots.len().max(1)) {
+    let scale = |mut vectors: Sharded| {
+        for row in vectors.data_mut().chunks_exact_mut(roots.len().max(1)) {
             row.iter_mut().zip(&roots).for_each(|(entry, root)| *entry *= root);
         }
-        data
+        vectors
     };
     Ok(Embedding {
         nodes: matrix.shape().rows,
@@ -315,30 +314,57 @@ pub(super) fn pair_score(i: u32, j: u32, is_directed: bool, one_way: impl Fn(u32
 }
 
 impl Embedding {
-    /// The embedding with `arrange` applied to the rows of each side; it is given their number of
-    /// columns.
-    pub fn with_rows(self, arrange: impl Fn(&[f32], usize) -> Vec<f32>) -> Self {
-        Self { left: arrange(&self.left, self.rank), right: arrange(&self.right, self.rank), ..self }
+    /// The embedding with all rows on every process.
+    pub fn gathered(self, cluster: Cluster) -> Result<Self, EngineError> {
+        let (left, right) = (self.left.gathered(cluster)?.into(), self.right.gathered(cluster)?.into());
+        Ok(Self { left, right, ..self })
+    }
+
+    /// The embedding whose row i is row `rows[i]` of both sides of this one.
+    pub fn permuted(self, rows: &Arc<[u32]>, cluster: Cluster) -> Result<Self, EngineError> {
+        let (left, right) = (self.left.permuted(rows, cluster)?, self.right.permuted(rows, cluster)?);
+        Ok(Self { left, right, ..self })
     }
 
     /// Rows of `right`.
     pub fn right_rows(&self) -> usize {
-        self.right.len().checked_div(self.rank).unwrap_or(self.nodes)
+        self.right.rows()
     }
 
     /// `L_i · R_j`, term by term.
+    ///
+    /// # Panics
+    /// If another process has one of the rows.
     pub fn products(&self, i: u32, j: u32) -> impl Iterator<Item = f32> + Clone + '_ {
-        let row = |node: u32| node as usize * self.rank..(node as usize + 1) * self.rank;
-        products(&self.left[row(i)], &self.right[row(j)])
+        let row = |panel: &'_ Sharded, node: u32| panel.position(node as usize);
+        let (left, right) = (row(&self.left, i), row(&self.right, j));
+        products(&self.left.data()[left], &self.right.data()[right])
     }
 
     /// The scores of pairs: `Σ_k weights_k · L_ik · R_jk`, or on an undirected graph the mean of
     /// both directions. Missing weights are zero.
+    ///
+    /// # Panics
+    /// If another process has one of the rows: see [`Self::score_on`].
     pub fn score(&self, pairs: &[(u32, u32)], is_directed: bool, weights: &[f64]) -> Vec<f32> {
         let one_way = |i, j| -> f64 {
             self.products(i, j).zip(weights).map(|(product, weight)| f64::from(product) * weight).sum()
         };
         pairs.iter().map(|&(i, j)| pair_score(i, j, is_directed, one_way)).collect()
+    }
+
+    /// Scores pairs as [`Self::score`] does, where every process has its own rows.
+    pub fn score_on(
+        &self,
+        cluster: Cluster,
+        pairs: &[(u32, u32)],
+        is_directed: bool,
+        weights: &[f64],
+    ) -> Result<Vec<f32>, EngineError> {
+        match self.left.is_whole() && self.right.is_whole() {
+            true => Ok(self.score(pairs, is_directed, weights)),
+            false => score_sharded(self, pairs, is_directed, weights, cluster),
+        }
     }
 
     /// The weights that leave scores as they are.
@@ -353,8 +379,8 @@ impl Embedding {
 
     /// The embedding whose plain scores are this one's with these weights.
     pub fn weighted(mut self, weights: &[f64]) -> Self {
-        for data in [&mut self.left, &mut self.right] {
-            for row in data.chunks_exact_mut(self.rank.max(1)) {
+        for side in [&mut self.left, &mut self.right] {
+            for row in side.data_mut().chunks_exact_mut(self.rank.max(1)) {
                 row.iter_mut().zip(weights).for_each(|(entry, weight)| *entry *= weight.sqrt() as f32);
             }
         }
@@ -364,10 +390,44 @@ impl Embedding {
     /// The right singular vectors, to start another decomposition from.
     pub fn start(&self) -> Option<Arc<Dense>> {
         let roots: Vec<f32> = self.singular_values.iter().map(|value| value.sqrt()).collect();
-        let rows = self.right.chunks_exact(self.rank.max(1));
+        let rows = self.right.data().chunks_exact(self.rank.max(1));
         let data = rows.flat_map(|row| row.iter().zip(&roots).map(|(entry, root)| entry / root)).collect();
         Dense::new(self.right_rows(), self.rank, data).map(Arc::new).ok()
     }
+}
+
+/// Pairs that a worker scores at a time: it holds four vectors of each.
+const PAIRS_AT_ONCE: usize = 1 << 14;
+
+/// Scores pairs whose vectors other processes have. Every worker scores a part of the pairs.
+fn score_sharded(
+    embedding: &Embedding,
+    pairs: &[(u32, u32)],
+    is_directed: bool,
+    weights: &[f64],
+    cluster: Cluster,
+) -> Result<Vec<f32>, EngineError> {
+    let (left, right, rank) = (embedding.left.clone(), embedding.right.clone(), embedding.rank.max(1));
+    let (pairs, weights): (Arc<[(u32, u32)]>, Vec<f64>) = (pairs.into(), weights.to_vec());
+    run_on(cluster, &[&embedding.left, &embedding.right], move |session| {
+        let (left, right) = (session.shard_of(&left)?, session.shard_of(&right)?);
+        let one_way = |left: &[f32], right: &[f32]| -> f64 {
+            products(left, right).zip(&weights).map(|(product, weight)| f64::from(product) * weight).sum()
+        };
+        session.compute_shared(pairs.len(), PAIRS_AT_ONCE, |session, items| {
+            let (from, to): (Vec<u32>, Vec<u32>) = items.iter().map(|&item| pairs[item]).unzip();
+            let (l, r) = (session.fetch_rows(&left, &from)?, session.fetch_rows(&right, &to)?);
+            let rows = l.chunks_exact(rank).zip(r.chunks_exact(rank));
+            let there: Vec<f64> = rows.map(|(left, right)| one_way(left, right)).collect();
+            if is_directed {
+                return Ok(there.into_iter().map(|score| score as f32).collect());
+            }
+            let (l, r) = (session.fetch_rows(&left, &to)?, session.fetch_rows(&right, &from)?);
+            let rows = l.chunks_exact(rank).zip(r.chunks_exact(rank));
+            let both = rows.zip(there).map(|((left, right), there)| (there + one_way(left, right)) / 2.0);
+            Ok(both.map(|score| score as f32).collect())
+        })
+    })
 }
 
 #[cfg(test)]
@@ -419,8 +479,8 @@ mod tests {
         let embedding = Embedding {
             nodes: 2,
             rank: 2,
-            left: vec![1.0, 2.0, 3.0, 4.0],
-            right: vec![5.0, 6.0, 7.0, 8.0],
+            left: Sharded::whole(2, 2, vec![1.0, 2.0, 3.0, 4.0]),
+            right: Sharded::whole(2, 2, vec![5.0, 6.0, 7.0, 8.0]),
             singular_values: vec![4.0, 2.0],
             certificate: Certificate::default(),
             operator_columns: 0,

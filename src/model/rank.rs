@@ -6,7 +6,7 @@
 
 use super::embedding::{ModelError, Options, embed};
 use crate::dataset::{EdgeList, HeldOut, Holdout, LinkSplit, hold_out_against};
-use crate::engine::{Cluster, Monitor};
+use crate::engine::{Cluster, EngineError, Monitor};
 use crate::evaluate::{EvaluateError, roc_auc};
 use crate::graph::{Graph, GraphError, Import};
 use crate::kernel::random::{bits, stream};
@@ -68,6 +68,9 @@ pub enum RankError {
     /// The scores have no figure.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
+    /// The workers failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }
 
 /// Tries the candidates. `options` say how to embed; their rank is not used.
@@ -96,8 +99,8 @@ pub fn choose_rank(
     let mut tried = Vec::with_capacity(candidates.len());
     for rank in candidates {
         let weights = vec![1.0; rank];
-        let positive = embedding.score(&held_out, edges.directed, &weights);
-        let negative = embedding.score(&non_edges, edges.directed, &weights);
+        let positive = embedding.score_on(cluster, &held_out, edges.directed, &weights)?;
+        let negative = embedding.score_on(cluster, &non_edges, edges.directed, &weights)?;
         tried.push((rank, roc_auc(&positive, &negative)?));
     }
     let best =

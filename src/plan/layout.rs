@@ -198,6 +198,11 @@ impl Layouts {
         Self { processes, workers, of: weights.into_iter().map(balance).collect() }
     }
 
+    /// Adds a layout that is known already.
+    pub fn add(&mut self, layout: Arc<Layout>) {
+        self.of.insert(layout.tiling().rows(), layout);
+    }
+
     /// The layout of panels with `rows` rows.
     pub fn get(&self, rows: usize) -> Arc<Layout> {
         let even = || {

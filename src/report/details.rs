@@ -50,7 +50,7 @@ impl Details {
                 let ids = outcome.ids();
                 let map = NodeMap::new(&Mapped {
                     of: "embedding",
-                    vectors: &embedding.left,
+                    vectors: embedding.left.data(),
                     rank: embedding.rank,
                     rows: embedding.nodes,
                     ids,

@@ -151,8 +151,8 @@ impl<'a> ResultFile<'a> {
     /// The files of an embedding.
     pub fn of_embedding(embedding: &'a Embedding) -> Vec<Self> {
         vec![
-            Self::array(LEFT, &[embedding.nodes, embedding.rank], &embedding.left),
-            Self::array(RIGHT, &[embedding.right_rows(), embedding.rank], &embedding.right),
+            Self::array(LEFT, &[embedding.nodes, embedding.rank], embedding.left.data()),
+            Self::array(RIGHT, &[embedding.right_rows(), embedding.rank], embedding.right.data()),
             Self::array(SINGULAR_VALUES, &[embedding.singular_values.len()], &embedding.singular_values),
         ]
     }

@@ -144,6 +144,6 @@ pub use operator::Surrogate;
 pub use options::{DEFAULT_ITERATIONS, DEFAULT_OVERSAMPLE_LIMIT, Method, Options, SvdError};
 pub use planned::{Planned, observe_plans, show_plan};
 pub use prepared::{Prepared, TRUSTED_RESIDUAL};
-pub use run::{Progress, decompose, decompose_on, decompose_with};
+pub use run::{Progress, decompose, decompose_on, decompose_sharded, decompose_with};
 pub use solve::{Solution, solve_on};
 pub use triplets::{Svd, Triplets};

@@ -12,7 +12,7 @@ use super::scale::{MOST_SCALES, another_exponent, power_of_two};
 use super::subspace::iterate;
 use super::triplets::{Svd, Triplets, certified};
 use crate::engine::checkpoint::CheckpointLog;
-use crate::engine::{Cluster, Monitor, Session, run};
+use crate::engine::{Cluster, Collected, Monitor, Session, Sharded, run};
 use crate::kernel::random::stream;
 use crate::matrix::Matrix;
 
@@ -31,9 +31,8 @@ pub fn decompose(matrix: &Matrix, options: &Options, cluster: Cluster) -> Result
     decompose_with(matrix, None, options, cluster, Monitor::default())
 }
 
-/// The same with a surrogate to grow bases with, where it is close enough for the tolerance, and
-/// with a monitor, which is told of every iteration and may keep checkpoints. Residuals are
-/// measured with the matrix itself.
+/// Finds the largest singular triplets as [`decompose_sharded`] does, with all vectors on every
+/// process.
 pub fn decompose_with(
     matrix: &Matrix,
     surrogate: Option<&Surrogate>,
@@ -41,6 +40,22 @@ pub fn decompose_with(
     cluster: Cluster,
     watch: Monitor<Progress>,
 ) -> Result<Svd, SvdError> {
+    let mut svd = decompose_sharded(matrix, surrogate, options, cluster, watch)?;
+    let (left, right) = (std::mem::take(&mut svd.left), std::mem::take(&mut svd.right));
+    Ok(svd.with_vectors(left.gathered(cluster)?, right.gathered(cluster)?))
+}
+
+/// Finds the largest singular triplets; every process has its rows of the vectors.
+///
+/// A surrogate that is close enough for the tolerance grows the bases. The monitor is told of every
+/// iteration and may keep checkpoints. Residuals are measured with the matrix itself.
+pub fn decompose_sharded(
+    matrix: &Matrix,
+    surrogate: Option<&Surrogate>,
+    options: &Options,
+    cluster: Cluster,
+    watch: Monitor<Progress>,
+) -> Result<Triplets<Sharded>, SvdError> {
     let content = if watch.keeps_checkpoints() { content_of(matrix, cluster) } else { String::new() };
     let label = format!("svd {} {} of {content}", matrix.shape(), options.label());
     watch.once(&label, cluster, || {
@@ -83,20 +98,27 @@ fn decompose_scaled(
     cluster: Cluster,
     watch: &Monitor<Progress>,
     exponent: Option<i32>,
-) -> Result<Result<Svd, i32>, SvdError> {
+) -> Result<Result<Triplets<Sharded>, i32>, SvdError> {
     let mut prepared = Prepared::with_parts_formed(matrix, surrogate, options, cluster)?;
     prepared.exponent = exponent;
-    let watch = watch.clone();
-    run(cluster, prepared.programs(), move |session| {
+    let (watch, collected) = (watch.clone(), [Collected::default(), Collected::default()]);
+    let [of_left, of_right] = collected.clone();
+    let numbers = run(cluster, prepared.programs(), move |session| {
         let triplets = match decompose_on(session, &prepared, &watch) {
             Ok(triplets) => triplets,
             // All workers find the same range, and end the run together.
             Err(SvdError::OutOfRange { exponent }) => return Ok(Err(exponent)),
             Err(error) => return Err(error),
         };
-        let (left, right) = (session.collect(&triplets.left)?, session.collect(&triplets.right)?);
-        Ok(Ok(triplets.with_vectors(left.unwrap_or_default(), right.unwrap_or_default())))
-    })
+        let numbers = triplets.with_vectors((), ());
+        let Triplets { left, right, .. } = triplets;
+        session.keep(&left, &of_left);
+        drop(left);
+        session.keep(&right, &of_right);
+        Ok::<_, SvdError>(Ok(numbers))
+    })?;
+    let [left, right] = collected.map(|panel| panel.take());
+    Ok(numbers.map(|numbers| numbers.with_vectors(left.unwrap_or_default(), right.unwrap_or_default())))
 }
 
 /// Finds the largest singular triplets of a matrix within a run of workers whose first programs are

@@ -11,12 +11,12 @@ use super::prepared::Prepared;
 use super::small::{combine, eigen, from_rows, to_rows};
 use super::tuning::UNMEASURED_RESIDUAL;
 use crate::engine::checkpoint::StoredResult;
-use crate::engine::{Session, Shard};
+use crate::engine::{Cluster, EngineError, Session, Shard, Sharded};
 use crate::kernel::factor::{FactorError, cholesky};
 use crate::matrix::Dense;
 
 /// The largest singular triplets of a matrix, with vectors of a type V: [`Svd`] has all rows of
-/// them, and inside a run every worker has its own.
+/// them, a process has its rows as [`Sharded`] panels, and inside a run every worker has its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Triplets<V = Shard> {
     /// One column a triplet; the entry of largest magnitude of each is positive.
@@ -61,20 +61,20 @@ impl<V> Triplets<V> {
     }
 }
 
-impl StoredResult for Svd {
+impl StoredResult for Triplets<Sharded> {
     type Numbers = Triplets<()>;
 
     fn numbers(&self) -> Triplets<()> {
         self.with_vectors((), ())
     }
 
-    fn panels(&self) -> Vec<&Dense> {
-        vec![&self.left, &self.right]
+    fn panels(&self) -> Vec<Sharded> {
+        vec![self.left.clone(), self.right.clone()]
     }
 
-    fn from_parts(numbers: Triplets<()>, panels: Vec<Dense>) -> Option<Self> {
-        let [left, right] = <[Dense; 2]>::try_from(panels).ok()?;
-        Some(numbers.with_vectors(left, right))
+    fn from_parts(numbers: Triplets<()>, panels: Vec<Sharded>, _: Cluster) -> Result<Option<Self>, EngineError> {
+        let panels = <[Sharded; 2]>::try_from(panels).ok();
+        Ok(panels.map(|[left, right]| numbers.with_vectors(left, right)))
     }
 }
 

@@ -181,8 +181,8 @@ fn a_graph_without_edges_has_rank_one() {
 #[test]
 fn isolated_nodes_keep_their_rows() {
     let embedding = embed(undirected(100, &[(0, 1), (1, 2), (2, 0), (98, 99)]), 4, 2).unwrap();
-    assert_eq!((embedding.nodes, embedding.left.len()), (100, 100 * embedding.rank));
-    assert!(embedding.left.iter().chain(&embedding.right).all(|value| value.is_finite()));
+    assert_eq!((embedding.nodes, embedding.left.data().len()), (100, 100 * embedding.rank));
+    assert!(embedding.left.data().iter().chain(embedding.right.data()).all(|value| value.is_finite()));
     let scores = embedding.score(&[(0, 1), (0, 50)], false, &embedding.plain_weights());
     assert!(scores[0] > scores[1]);
 }

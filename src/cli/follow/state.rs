@@ -55,7 +55,7 @@ impl<'a> State<'a> {
         let state: State<'static> =
             (crc32fast::hash(content).to_le_bytes() == sum).then(|| bincode::deserialize(content).ok())??;
         let Embedding { nodes, rank, left, .. } = &*state.embedding;
-        let is_sound = state.format == FORMAT && state.run == run && left.len() == nodes * rank;
+        let is_sound = state.format == FORMAT && state.run == run && (left.rows(), left.columns()) == (*nodes, *rank);
         let is_sound = is_sound && state.rotation.order() == *rank;
         is_sound.then_some(state)
     }

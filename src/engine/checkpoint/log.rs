@@ -1,6 +1,7 @@
 //! Saves and restores the state of a solver between iterations.
 
 use std::collections::HashSet;
+use std::io;
 use std::time::Instant;
 
 use serde::de::DeserializeOwned;
@@ -10,9 +11,7 @@ use super::file::CheckpointFile;
 use super::manifest::Record;
 use super::monitor::{Monitor, Work};
 use super::notice::CheckpointError;
-use super::store::Store;
 use crate::engine::leader::decode;
-use crate::engine::message::GatheredPanel;
 use crate::engine::{EngineError, Session, Shard};
 
 /// The checkpoints of one stage, on one worker. All workers must call its methods in the same
@@ -102,16 +101,10 @@ impl CheckpointLog {
         let (start, is_first) = (Instant::now(), session.worker() == 0);
         let mut files = Ok(Vec::with_capacity(panels.len()));
         for (name, panel) in &panels {
-            // One panel is gathered at a time.
-            let gathered = match self.written.contains(name) {
-                true => None,
-                false => Some(session.gathered(panel)?),
-            };
-            if is_first && let (Ok(written), Some(mut store)) = (&mut files, work.writer.store()) {
-                match piece(work, &mut store, name, gathered.as_deref()) {
-                    Ok(piece) => written.push(piece),
-                    Err(error) => files = Err(error),
-                }
+            let file = format!("{}-{name}", work.number);
+            match self.written.contains(name) {
+                true => find_written(work, &file, &mut files),
+                false => write_rows(work, session, &file, panel, &mut files)?,
             }
         }
         let mut written = Ok(());
@@ -141,19 +134,61 @@ pub(super) fn share(session: &mut Session<'_>, reason: &str) -> Result<Result<()
     Ok(if reason.is_empty() { Ok(()) } else { Err(EngineError::Checkpoint { reason }) })
 }
 
-/// The file of a panel: written now, or by the last checkpoint if `panel` is `None`.
-fn piece(
+/// The files of a checkpoint that are written so far, on the first worker.
+type Files = Result<Vec<CheckpointFile>, CheckpointError>;
+
+/// Adds a file that an earlier checkpoint wrote.
+fn find_written(work: &Work, file: &str, files: &mut Files) {
+    if let (Ok(written), Some(store)) = (&mut *files, work.writer.store()) {
+        let pieces = store.record(work.number).into_iter().flat_map(|record| &record.panels);
+        match pieces.clone().find(|piece| piece.file == file) {
+            Some(piece) => written.push(piece.clone()),
+            None => *files = Err(store.lost(file)),
+        }
+    }
+}
+
+/// Writes the rows of a panel on the first worker, to which all workers send theirs, and adds the
+/// file. A failure to write is an error of `files`.
+pub(super) fn write_rows(
     work: &Work,
-    store: &mut Store,
-    name: &str,
-    panel: Option<&GatheredPanel>,
-) -> Result<CheckpointFile, CheckpointError> {
-    let file = format!("{}-{name}", work.number);
-    let Some(panel) = panel else {
-        let known = store.record(work.number).and_then(|record| record.panels.iter().find(|piece| piece.file == file));
-        return known.cloned().ok_or_else(|| store.lost(&file));
+    session: &mut Session<'_>,
+    file: &str,
+    panel: &Shard,
+    files: &mut Files,
+) -> Result<(), EngineError> {
+    let is_leader = session.worker() == 0;
+    // Inside a process rows are shared by pointer.
+    let all = if session.has_other_processes() { None } else { Some(session.gathered(panel)?) };
+    let mut stream = |take: &mut dyn FnMut(Vec<f32>)| match all {
+        Some(_) => Ok(()),
+        None => session.stream_rows(panel, take),
     };
-    store.write_panel(&file, panel.total_rows, panel.cols, || panel.rows_in_order())
+    let store = if is_leader { work.writer.store() } else { None };
+    let (Ok(written), Some(mut store)) = (&mut *files, store) else { return stream(&mut |_| ()) };
+    // How the rows were sent: once, although a write to a full disk is tried again.
+    let mut sent = None;
+    let found = store.write_panel(file, panel.total_rows(), panel.cols(), |writer| {
+        let mut push = |row: &[f32]| writer.push(bytemuck::cast_slice(row));
+        if let Some(all) = &all {
+            return all.rows_in_order().try_for_each(push);
+        }
+        if sent.is_some() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let mut result = Ok(());
+        sent = Some(stream(&mut |rows| {
+            if result.is_ok() {
+                result = rows.chunks_exact(panel.cols().max(1)).try_for_each(&mut push);
+            }
+        }));
+        result
+    });
+    match found {
+        Ok(piece) => written.push(piece),
+        Err(error) => *files = Err(error),
+    }
+    sent.unwrap_or_else(|| stream(&mut |_| ()))
 }
 
 /// Broadcast before the panels.

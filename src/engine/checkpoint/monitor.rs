@@ -1,6 +1,6 @@
 //! The monitor of one stage of a run.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -13,8 +13,7 @@ use super::notice::{CheckpointError, Notice};
 use super::store::Store;
 use super::writer::CheckpointWriter;
 use crate::engine::leader::encode;
-use crate::engine::{Cluster, EngineError, run};
-use crate::matrix::Dense;
+use crate::engine::{Cluster, Collected, EngineError, Sharded, run, run_on};
 
 /// Reports the progress of a stage, and stores its result if checkpoints are written.
 pub struct Monitor<P: ?Sized> {
@@ -39,10 +38,10 @@ pub trait StoredResult: Sized {
     fn numbers(&self) -> Self::Numbers;
 
     /// The matrices.
-    fn panels(&self) -> Vec<&Dense>;
+    fn panels(&self) -> Vec<Sharded>;
 
-    /// The result with these parts; `None` if they are inconsistent.
-    fn from_parts(numbers: Self::Numbers, panels: Vec<Dense>) -> Option<Self>;
+    /// The result of these parts; `None` if they do not fit each other. All processes call this.
+    fn from_parts(numbers: Self::Numbers, panels: Vec<Sharded>, cluster: Cluster) -> Result<Option<Self>, EngineError>;
 }
 
 impl<P: ?Sized> Clone for Monitor<P> {
@@ -119,19 +118,24 @@ impl Work {
         if !self.writer.is_resuming() {
             return Ok(None);
         }
-        let (work, label) = (self.clone(), label.to_owned());
-        let parts = run(cluster, Vec::new(), move |session| {
+        let (work, label, collected) = (self.clone(), label.to_owned(), Arc::new(Mutex::new(Vec::new())));
+        let kept = collected.clone();
+        let numbers = run(cluster, Vec::new(), move |session| {
             let Some(StoredState { numbers, panels, .. }) = log::find::<A::Numbers>(&work, session, &label, true)?
             else {
                 return Ok(None);
             };
-            // All workers gather every panel, and the first of each process gets it.
-            let panels = panels.iter().map(|panel| session.collect(panel)).collect::<Result<Vec<_>, _>>()?;
-            let panels: Option<Vec<_>> = panels.into_iter().collect();
-            Ok::<_, EngineError>(panels.map(|panels| (numbers, panels)))
+            let collected: Vec<Collected> = {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.resize_with(panels.len(), Collected::default);
+                kept.clone()
+            };
+            panels.iter().zip(&collected).for_each(|(panel, collected)| session.keep(panel, collected));
+            Ok::<_, EngineError>(Some(numbers))
         })?;
-        let Some((numbers, panels)) = parts else { return Ok(None) };
-        let result = A::from_parts(numbers, panels);
+        let Some(numbers) = numbers else { return Ok(None) };
+        let panels = std::mem::take(&mut *collected.lock().unwrap_or_else(PoisonError::into_inner));
+        let result = A::from_parts(numbers, panels.iter().filter_map(Collected::take).collect(), cluster)?;
         if result.is_none() {
             self.report_other();
         }
@@ -140,48 +144,80 @@ impl Work {
 
     /// Stores the result, if it took long enough; ends the run if it was asked to.
     fn finish<A: StoredResult>(&self, label: &str, result: &A, cluster: Cluster) -> Result<(), EngineError> {
-        let is_interrupted = self.is_interrupted(cluster)?;
-        let mut written = Ok(());
-        if self.writer.is_worth_keeping() || (is_interrupted && self.writer.is_writing()) {
-            written = self.writer.commit(Instant::now(), |store| self.write(store, label, result));
+        let [is_interrupted, is_worth_keeping] = self.is_interrupted(cluster)?;
+        let mut kept = Ok(());
+        if self.writer.is_writing() && (is_worth_keeping || is_interrupted) {
+            kept = match cluster.processes() {
+                1 => self.write(label, result).map_err(EngineError::from),
+                _ => self.write_sharded(label, result, cluster)?,
+            };
         }
         if is_interrupted {
-            // No process ends before the checkpoint is written: some schedulers then end the
-            // others.
-            let reason = log::reason_of(written);
-            run(cluster, Vec::new(), move |session| log::share(session, &reason))??;
+            kept?;
             return Err(self.interrupted());
         }
-        if let Err(error) = written {
-            self.writer.warn(&error.into());
+        if let Err(error) = kept {
+            self.writer.warn(&error);
         }
         Ok(())
     }
 
-    /// Whether any process was asked to end. From now on this one may be ended at once.
-    fn is_interrupted(&self, cluster: Cluster) -> Result<bool, EngineError> {
-        let interrupt = self.writer.interrupt();
+    /// Whether any process was asked to end, and whether the stage took long enough to be stored. From here on this
+    /// process may be ended at once.
+    fn is_interrupted(&self, cluster: Cluster) -> Result<[bool; 2], EngineError> {
+        let (interrupt, is_worth_keeping) = (self.writer.interrupt(), self.writer.is_worth_keeping());
         if cluster.mesh.is_none() {
-            return Ok(interrupt.release());
+            return Ok([interrupt.release(), is_worth_keeping]);
         }
-        let asked = interrupt.clone();
-        let [is_interrupted] = run(cluster, Vec::new(), move |session| session.any([asked.is_asked()]))?;
-        if interrupt.release() && !is_interrupted {
-            // The others did not see the request: the next stage reports it to them.
+        let (asked, is_worth_keeping) = (interrupt.clone(), is_worth_keeping && cluster.is_leader());
+        let agreed = run(cluster, Vec::new(), move |session| session.any([asked.is_asked(), is_worth_keeping]))?;
+        if interrupt.release() && !agreed[0] {
+            // Too late for the others here: the next stage will tell them.
             interrupt.hold();
         }
-        Ok(is_interrupted)
+        Ok(agreed)
     }
 
-    fn write<A: StoredResult>(&self, store: &mut Store, label: &str, result: &A) -> Result<Record, CheckpointError> {
-        let of_panel = |(number, panel): (usize, &&Dense)| {
-            let file = format!("{}-result-{number}", self.number);
-            let rows = || (0..panel.rows()).map(|row| panel.row(row));
-            store.write_panel(&file, panel.rows(), panel.columns(), rows)
-        };
-        let panels = result.panels().iter().enumerate().map(of_panel).collect::<Result<_, _>>()?;
-        let numbers = self.write_numbers(store, &result.numbers())?;
-        Ok(Record { work: self.number, label: label.to_owned(), is_finished: true, numbers, panels })
+    /// Writes a result of which this process has all rows.
+    fn write<A: StoredResult>(&self, label: &str, result: &A) -> Result<(), CheckpointError> {
+        self.writer.commit(Instant::now(), |store| {
+            let of_panel = |(place, panel): (usize, &Sharded)| {
+                let name = format!("{}-result-{place}", self.number);
+                let rows = panel.data().chunks_exact(panel.columns().max(1));
+                store.write_panel(&name, panel.rows(), panel.columns(), |writer| {
+                    rows.clone().try_for_each(|row| writer.push(bytemuck::cast_slice(row)))
+                })
+            };
+            let panels = result.panels().iter().enumerate().map(of_panel).collect::<Result<_, _>>()?;
+            let numbers = self.write_numbers(store, &result.numbers())?;
+            Ok(Record { work: self.number, label: label.to_owned(), is_finished: true, numbers, panels })
+        })
+    }
+
+    /// Writes a result whose rows processes share. All of them return when it is written.
+    fn write_sharded<A: StoredResult>(
+        &self,
+        label: &str,
+        result: &A,
+        cluster: Cluster,
+    ) -> Result<Result<(), EngineError>, EngineError> {
+        let (work, label, panels) = (self.clone(), label.to_owned(), result.panels());
+        let (numbers, owners) = (encode(&result.numbers()), panels.clone());
+        run_on(cluster, &owners.iter().collect::<Vec<_>>(), move |session| {
+            let (start, mut files) = (Instant::now(), Ok(Vec::new()));
+            for (place, panel) in panels.iter().enumerate() {
+                let shard = session.shard_of(panel)?;
+                log::write_rows(&work, session, &format!("{}-result-{place}", work.number), &shard, &mut files)?;
+            }
+            let mut written = Ok(());
+            if session.worker() == 0 {
+                written = work.writer.commit(start, |store| {
+                    let (panels, numbers) = (files?, work.write_encoded(store, &numbers)?);
+                    Ok(Record { work: work.number, label: label.clone(), is_finished: true, numbers, panels })
+                });
+            }
+            log::share(session, &log::reason_of(written))
+        })
     }
 
     /// Writes everything but the panels.
@@ -190,10 +226,13 @@ impl Work {
         store: &mut Store,
         numbers: &impl Serialize,
     ) -> Result<CheckpointFile, CheckpointError> {
-        let bytes = encode(numbers);
-        // The numbers change with each checkpoint, and so does the name of their file.
+        self.write_encoded(store, &encode(numbers))
+    }
+
+    fn write_encoded(&self, store: &mut Store, bytes: &[u8]) -> Result<CheckpointFile, CheckpointError> {
+        // These change from checkpoint to checkpoint, and get a new name each time.
         let name = format!("{}-numbers-{}", self.number, store.next_number());
-        store.write(&name, (1, bytes.len()), 1, |writer| writer.push(&bytes))
+        store.write(&name, (1, bytes.len()), 1, |writer| writer.push(bytes))
     }
 
     /// Records that the run ends because it was asked to.

@@ -143,10 +143,10 @@ impl Store {
         name: &str,
         (rows, row_bytes): (usize, usize),
         tile_rows: usize,
-        fill: impl Fn(&mut CheckpointFileWriter<&File>) -> io::Result<()>,
+        mut fill: impl FnMut(&mut CheckpointFileWriter<&File>) -> io::Result<()>,
     ) -> Result<CheckpointFile, CheckpointError> {
         let path = self.piece_path(name);
-        let write = || {
+        let mut write = || {
             let mut written = None;
             put(&path, |file| {
                 let mut writer = CheckpointFileWriter::new(file, name, rows, row_bytes, tile_rows);
@@ -164,18 +164,15 @@ impl Store {
         written.map_err(|source| CheckpointError::Unwritable { path, source })
     }
 
-    /// Writes the file of a panel.
-    pub(super) fn write_panel<'a, I: Iterator<Item = &'a [f32]>>(
+    /// Writes the file of a panel, whose rows `fill` pushes.
+    pub(super) fn write_panel(
         &mut self,
         file: &str,
         rows: usize,
         columns: usize,
-        rows_of_panel: impl Fn() -> I,
+        fill: impl FnMut(&mut CheckpointFileWriter<&File>) -> io::Result<()>,
     ) -> Result<CheckpointFile, CheckpointError> {
-        let (row_bytes, tile_rows) = (columns * size_of::<f32>(), Tiling::new(rows).tile_rows());
-        self.write(file, (rows, row_bytes), tile_rows, |writer| {
-            rows_of_panel().try_for_each(|row| writer.push(bytemuck::cast_slice(row)))
-        })
+        self.write(file, (rows, columns * size_of::<f32>()), Tiling::new(rows).tile_rows(), fill)
     }
 
     /// Writes a checkpoint with the current records and a new one, and removes unused files.

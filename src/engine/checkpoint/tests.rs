@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::*;
-use crate::engine::{Cluster, EngineError, Transport, run};
+use crate::engine::{Cluster, EngineError, Sharded, Transport, run};
 use crate::kernel::random::stream;
 use crate::matrix::Dense;
 
@@ -26,12 +26,13 @@ impl StoredResult for Found {
         self.number
     }
 
-    fn panels(&self) -> Vec<&Dense> {
-        vec![&self.panel]
+    fn panels(&self) -> Vec<Sharded> {
+        vec![self.panel.clone().into()]
     }
 
-    fn from_parts(number: f64, panels: Vec<Dense>) -> Option<Self> {
-        Some(Self { panel: panels.into_iter().next()?, number })
+    fn from_parts(number: f64, panels: Vec<Sharded>, cluster: Cluster) -> Result<Option<Self>, EngineError> {
+        let Some(panel) = panels.into_iter().next() else { return Ok(None) };
+        Ok(Some(Self { panel: panel.gathered(cluster)?, number }))
     }
 }
 

@@ -114,9 +114,9 @@ impl Runner<'_> {
             let details = StageDetails::of_embedding(&embedding);
             let peak_memory_bytes = peak_bytes();
             self.stages.push(Stage { decomposition, peak_memory_bytes, details, ..Stage::new(EMBEDDING, seconds) });
-            let Embedding { nodes, rank, left, right, .. } = embedding;
-            let side = |data| Dense::new(nodes, rank, data).map_err(|source| failed(source.into()));
-            let sides = (side(left)?, side(right)?);
+            let Embedding { left, right, .. } = embedding;
+            // Every process has the features of all nodes.
+            let sides = (left.gathered(cluster)?, right.gathered(cluster)?);
             features = with_embedding(&features, &sides).map_err(failed)?;
             model.embedding = Some(sides);
             model.recipe.embedding = true;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Network;
-use crate::engine::Monitor;
 use crate::engine::checkpoint::StoredResult;
-use crate::matrix::Dense;
+use crate::engine::{Cluster, EngineError, Monitor, Sharded};
 
 /// The figures of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -75,14 +74,14 @@ impl StoredResult for Trained {
         self.clone()
     }
 
-    fn panels(&self) -> Vec<&Dense> {
+    fn panels(&self) -> Vec<Sharded> {
         Vec::new()
     }
 
-    fn from_parts(numbers: Self, _: Vec<Dense>) -> Option<Self> {
+    fn from_parts(numbers: Self, _: Vec<Sharded>, _: Cluster) -> Result<Option<Self>, EngineError> {
         // As many parameters as its shape needs.
-        Network::from_parameters(numbers.network.shape(), numbers.network.parameters().to_vec())?;
-        Some(numbers)
+        let network = Network::from_parameters(numbers.network.shape(), numbers.network.parameters().to_vec());
+        Ok(network.map(|_| numbers))
     }
 }
 

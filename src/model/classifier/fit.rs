@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{ClassifierError, Design, Labels, Options, Rows};
 use crate::dataset::UNLABELLED;
 use crate::engine::checkpoint::StoredResult;
-use crate::engine::{Cluster, Monitor, run, with_formed};
+use crate::engine::{Cluster, EngineError, Monitor, Sharded, run, with_formed};
 use crate::kernel::Mask;
 use crate::matrix::{Dense, Matrix, MatrixError};
 use crate::svd::{self, Certificate, Method, Prepared, Progress, solve_on};
@@ -182,20 +182,20 @@ impl StoredResult for Fitted {
         }
     }
 
-    fn panels(&self) -> Vec<&Dense> {
-        vec![&self.weights]
+    fn panels(&self) -> Vec<Sharded> {
+        vec![Dense::clone(&self.weights).into()]
     }
 
-    fn from_parts(numbers: FittedNumbers, panels: Vec<Dense>) -> Option<Self> {
-        let [weights] = <[Dense; 1]>::try_from(panels).ok()?;
-        Some(Self {
-            weights: Arc::new(weights),
+    fn from_parts(numbers: FittedNumbers, panels: Vec<Sharded>, cluster: Cluster) -> Result<Option<Self>, EngineError> {
+        let Ok([weights]) = <[Sharded; 1]>::try_from(panels) else { return Ok(None) };
+        Ok(Some(Self {
+            weights: Arc::new(weights.gathered(cluster)?),
             singular_values: numbers.singular_values,
             certificate: numbers.certificate,
             normal_residual: numbers.normal_residual,
             iterations: numbers.iterations,
             operator_columns: numbers.operator_columns,
-        })
+        }))
     }
 }
 

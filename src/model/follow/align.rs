@@ -56,7 +56,10 @@ impl Rotation {
     pub(super) fn onto(embedding: &Embedding, other: Aligned<'_>, threads: usize) -> Self {
         let (rank, other_rank) = (embedding.rank, other.embedding.rank);
         let mut products = vec![0.0; rank * other_rank];
-        for (data, before) in [(&embedding.left, &other.embedding.left), (&embedding.right, &other.embedding.right)] {
+        for (data, before) in [
+            (embedding.left.data(), other.embedding.left.data()),
+            (embedding.right.data(), other.embedding.right.data()),
+        ] {
             add_products(&mut products, (data, rank), (before, other_rank), threads);
         }
         let rotation: Vec<f64> = other.rotation.entries.iter().map(|&entry| f64::from(entry)).collect();
@@ -173,7 +176,7 @@ impl Aligned<'_> {
     pub(super) fn rows(&self, rows: std::ops::Range<usize>) -> [Vec<f32>; 2] {
         let Embedding { nodes, rank, left, right, .. } = self.embedding;
         let rows = rows.start.min(*nodes) * rank..rows.end.min(*nodes) * rank;
-        [left, right].map(|side| self.rotation.apply(&side[rows.clone()]))
+        [left, right].map(|side| self.rotation.apply(&side.data()[rows.clone()]))
     }
 }
 
@@ -196,6 +199,7 @@ fn clusters(values: &[f32]) -> Vec<std::ops::Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Sharded;
     use crate::svd::Certificate;
 
     fn embedding(values: &[f32], left: Vec<f32>, right: Vec<f32>) -> Embedding {
@@ -203,8 +207,8 @@ mod tests {
         Embedding {
             nodes: left.len() / rank,
             rank,
-            left,
-            right,
+            left: Sharded::whole(left.len() / rank, rank, left),
+            right: Sharded::whole(right.len() / rank, rank, right),
             singular_values: values.to_vec(),
             certificate: Certificate::default(),
             operator_columns: 0,
@@ -238,7 +242,8 @@ mod tests {
         assert!(distances_onto(&now, &before).iter().all(|&distance| distance < 1e-6));
         let identity = Rotation::identity(3);
         let rotation = Rotation::onto(&now, Aligned { embedding: &before, rotation: &identity }, 2);
-        let [left, right] = Aligned { embedding: &now, rotation: &rotation }.rows(0..4);
+        let rotated = Aligned { embedding: &now, rotation: &rotation }.rows(0..4);
+        let [left, right] = rotated.map(|side| Sharded::whole(4, 3, side));
         let aligned = Embedding { left, right, ..now.clone() };
         let weights = now.plain_weights();
         let [scores, expected] = [&aligned, &now].map(|of| of.score(&[(0, 1), (2, 3)], true, &weights));

@@ -196,7 +196,7 @@ impl Follower {
             let touched: Vec<u32> = self.touched.iter().copied().filter(|_| options.svd.iterations > 0).collect();
             options.svd.start = start::from(found, &self.graph, &options, &touched, self.cluster.workers);
         }
-        let embedding = embed(&self.graph, &options, self.cluster, watch)?;
+        let embedding = embed(&self.graph, &options, self.cluster, watch)?.gathered(self.cluster)?;
         match embedding.certificate.relative_residuals.iter().position(|residual| !residual.is_finite()) {
             Some(triplet) => {
                 Err(ModelError::BrokenDown { triplet, residual: embedding.certificate.relative_residuals[triplet] })

@@ -43,7 +43,7 @@ pub(super) fn from(
     let roots: Vec<f32> = found.singular_values.iter().map(|value| value.sqrt().recip()).collect();
     let mut wide = Vec::with_capacity(graph.nodes() * width);
     advise_huge_pages(&wide);
-    for row in found.right.chunks_exact(found.rank).take(graph.nodes()) {
+    for row in found.right.data().chunks_exact(found.rank).take(graph.nodes()) {
         wide.extend(row.iter().zip(&roots).map(|(entry, root)| entry * root));
         wide.resize(wide.len() + columns, 0.0);
     }
@@ -141,6 +141,6 @@ impl<'a> Spread<'a> {
     }
 
     fn known_row(&self, row: usize) -> &[f32] {
-        &self.found.right[row * self.found.rank..][..self.found.rank]
+        &self.found.right.data()[row * self.found.rank..][..self.found.rank]
     }
 }

@@ -249,7 +249,7 @@ fn a_certificate_is_that_of_the_vectors_after_a_change() {
         let rows = vectors.chunks_exact(rank).flat_map(|row| row.iter().zip(&roots).map(|(entry, root)| entry / root));
         Arc::new(Dense::new(300, rank, rows.collect()).unwrap())
     };
-    let (u, v) = (unit(&embedding.left), unit(&embedding.right));
+    let (u, v) = (unit(embedding.left.data()), unit(embedding.right.data()));
     for (side, from, to) in [(Side::Plain, &v, &u), (Side::Transposed, &u, &v)] {
         let images = product(&matrix, side, from, Cluster::threads(2)).unwrap();
         for (triplet, &sigma) in embedding.singular_values.iter().enumerate() {

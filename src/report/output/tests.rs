@@ -1,6 +1,7 @@
 use npyz::NpyFile;
 
 use super::*;
+use crate::engine::Sharded;
 use crate::experiment::metrics;
 use crate::svd::Certificate;
 
@@ -10,8 +11,8 @@ fn embedding() -> Embedding {
     Embedding {
         nodes: 3,
         rank: 2,
-        left: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
-        right: vec![-1.0, -2.0, -3.0, -4.0, -5.0, -6.0],
+        left: Sharded::whole(3, 2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        right: Sharded::whole(3, 2, vec![-1.0, -2.0, -3.0, -4.0, -5.0, -6.0]),
         singular_values: vec![9.0, 4.0],
         certificate: Certificate::default(),
         operator_columns: 10,
@@ -48,7 +49,7 @@ fn a_run_leaves_five_files_and_nothing_else() {
 
     let left = NpyFile::new(io::BufReader::new(File::open(path.join(LEFT)).unwrap())).unwrap();
     assert_eq!((left.shape(), left.order()), (&[3, 2][..], npyz::Order::C));
-    assert_eq!(left.into_vec::<f32>().unwrap(), embedding.left);
+    assert_eq!(left.into_vec::<f32>().unwrap(), embedding.left.data());
     let values = NpyFile::new(io::BufReader::new(File::open(path.join(SINGULAR_VALUES)).unwrap())).unwrap();
     assert_eq!(values.shape(), [2]);
     assert_eq!(values.into_vec::<f32>().unwrap(), embedding.singular_values);

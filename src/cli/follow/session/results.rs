@@ -19,7 +19,9 @@ impl Session<'_> {
         let (experiment, weights) = (&self.request.experiment, embedding.plain_weights());
         let of = |split: &Option<LinkSplit>, name| {
             let of = (experiment, &self.dataset);
-            let scores = |pairs| scores(of, (embedding, &weights), (name, pairs), false).map(|(scores, _)| scores);
+            let scores = |pairs| {
+                scores(of, (embedding, &weights), (name, pairs), false, self.request.cluster).map(|(scores, _)| scores)
+            };
             split.as_ref().map(scores).transpose()
         };
         let scores = (of(&self.dataset.valid, "valid")?, of(&self.dataset.test, "test")?);
