@@ -9,7 +9,7 @@ use super::print::print_results;
 use super::{Error, Format, Request, report, signals};
 use crate::engine::checkpoint::Interrupt;
 use crate::experiment::metrics::{Metrics, Stage};
-use crate::experiment::{Event, Found, Observer, Settings};
+use crate::experiment::{Event, Found, Observer, RunError, Settings};
 use crate::report::output::{Folder, ResultFile, Results};
 use crate::report::progress::{ProgressObserver, ProgressSink};
 use crate::report::saved::prediction_files;
@@ -44,19 +44,24 @@ fn carry_out(request: &Request, interrupt: &Interrupt) -> Result<(), Error> {
         checkpoints: Some(request.checkpoints(interrupt)),
         details: request.report,
     })?;
-    let Some(folder) = folder else { return Ok(()) };
     let mut files = match &outcome.found {
-        Found::Embedding(embedding) => ResultFile::of_embedding(embedding),
+        Found::Embedding(embedding) => ResultFile::of_embedding(embedding, request.cluster),
         Found::Classifier { model, probabilities } => {
             let predicted = prediction_files(probabilities, &outcome.dataset.classes, &outcome.dataset.ids);
             model.files().into_iter().chain(predicted).collect()
         }
+    };
+    let Some(folder) = folder else {
+        files.iter().try_for_each(ResultFile::send_rows).map_err(RunError::from)?;
+        outcome.leave();
+        return Ok(());
     };
     if request.report {
         files.extend(report::files(&outcome));
     }
     let results = Results { metrics: &outcome.metrics, ids: outcome.ids(), files };
     folder.write(results, &|needed| outcome.free_disk_space(needed))?;
+    outcome.leave();
     outcome.remove_checkpoints();
     show(&outcome.metrics, request.format, &folder)
 }

@@ -154,6 +154,20 @@ impl Sharded {
         })
     }
 
+    /// Some rows of the panel, one after the other, on every process. All processes call this with
+    /// the same rows.
+    pub fn rows_at(&self, cluster: Cluster, rows: &[u32]) -> Result<Vec<f32>, EngineError> {
+        if self.is_whole {
+            return Ok(rows.iter().flat_map(|&row| &self.data[self.position(row as usize)]).copied().collect());
+        }
+        let (panel, rows) = (self.clone(), rows.to_vec());
+        run_on(cluster, &[self], move |session| {
+            let shard = session.shard_of(&panel)?;
+            let wanted = if session.is_first_of_process() { &rows[..] } else { &[] };
+            session.fetch_rows(&shard, wanted)
+        })
+    }
+
     /// The panel whose rows are those of this one, in the order of `rows`. All processes call this
     /// with the same rows.
     pub fn permuted(&self, rows: &Arc<[u32]>, cluster: Cluster) -> Result<Self, EngineError> {
@@ -314,6 +328,11 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether this is the first worker of its process, whose result [`run`](super::run) returns.
+    fn is_first_of_process(&self) -> bool {
+        self.context().is_first
     }
 
     /// Whether there are workers in other processes.

@@ -6,6 +6,9 @@ use crate::evaluate::Curves;
 use crate::model::embedding::Embedding;
 use crate::svd::{Certificate, ConvergenceCheck};
 
+/// The most points of a map: as many as can be told apart, and laid out in a tenth of a second or
+/// two.
+pub const MAP_POINTS: usize = 2_000;
 /// The most points of a curve.
 pub const CURVE_POINTS: usize = 300;
 /// More classes than this are too many to show beside each other.

@@ -56,11 +56,12 @@ use crate::graph::Order;
 use crate::kernel::buffer::{give_back_blocks, release_unused};
 use crate::matrix::Dense;
 use crate::model::embedding::Embedding;
+use crate::model::map::{Sample, sample};
 
 use context::Context;
 pub(crate) use context::identity;
 pub use context::{Checkpoints, Settings};
-use details::Degrees;
+use details::{Degrees, MAP_POINTS};
 pub use error::RunError;
 pub use event::{Event, Observer};
 use explain::Explanation;
@@ -88,8 +89,11 @@ pub struct Outcome {
     pub degrees: Degrees,
     /// How the matrices were multiplied by, where details were asked for.
     pub plan: Option<Explanation>,
+    /// Left vectors of an embedding to draw a map of, where details were asked for.
+    pub sample: Option<Sample>,
     /// The checkpoints of the run.
     checkpoints: Option<Arc<CheckpointWriter>>,
+    mesh: Option<&'static Mesh>,
 }
 
 /// What was computed.
@@ -114,6 +118,14 @@ impl Outcome {
             Found::Classifier { .. } => true,
         };
         has_node_rows.then_some(&self.dataset.ids)
+    }
+
+    /// Ends the connections to other processes: all results are written, and the loss of another
+    /// process is no error.
+    pub fn leave(&self) {
+        if let Some(mesh) = self.mesh {
+            mesh.leave();
+        }
     }
 
     /// Removes the checkpoints of the run, once its results are written.
@@ -198,11 +210,19 @@ impl Context<'_> {
             None => first,
             Some(order) => first.permuted(order.rows(), self.cluster)?,
         };
+        let sample = match self.settings.details {
+            false => None,
+            true => {
+                let rows = sample(embedding.nodes, MAP_POINTS, self.experiment.seed);
+                let vectors = embedding.left.rows_at(self.cluster, &rows)?;
+                Some(Sample { rows, vectors })
+            }
+        };
         let metrics = self.metrics(&dataset, graph.report.edges, runs, clock)?;
         let plan = self.finish(&dataset, graph.report.edges);
         let degrees = Degrees::of(&graph.degrees, graph.report.isolated);
-        let (found, checkpoints) = (Found::Embedding(embedding), self.checkpoints);
-        Ok(Outcome { metrics, found, dataset, degrees, plan, checkpoints })
+        let (found, checkpoints, mesh) = (Found::Embedding(embedding), self.checkpoints, self.cluster.mesh);
+        Ok(Outcome { metrics, found, dataset, degrees, plan, sample, checkpoints, mesh })
     }
 
     fn classify_nodes(self, mut clock: Clock, dataset: Dataset, task: &NodeTask) -> Result<Outcome, RunError> {
@@ -213,8 +233,9 @@ impl Context<'_> {
         let metrics = self.metrics(&data.dataset, data.edges, runs, clock)?;
         let plan = self.finish(&data.dataset, data.edges);
         let NodeData { dataset, degrees, .. } = data;
-        let (found, checkpoints) = (Found::Classifier { model: Box::new(model), probabilities }, self.checkpoints);
-        Ok(Outcome { metrics, found, dataset, degrees, plan, checkpoints })
+        let found = Found::Classifier { model: Box::new(model), probabilities };
+        let (checkpoints, mesh) = (self.checkpoints, self.cluster.mesh);
+        Ok(Outcome { metrics, found, dataset, degrees, plan, sample: None, checkpoints, mesh })
     }
 
     /// Runs the experiment with each of its seeds: what the first run finds, and the stages of all.
@@ -240,9 +261,6 @@ impl Context<'_> {
     fn finish(&self, dataset: &Dataset, training_edges: usize) -> Option<Explanation> {
         if let Some(checkpoints) = &self.checkpoints {
             checkpoints.interrupt().hold();
-        }
-        if let Some(mesh) = self.cluster.mesh {
-            mesh.leave();
         }
         self.plans.as_ref().map(|plans| plans.explanation(self, dataset, training_edges))
     }

@@ -78,8 +78,30 @@ pub struct Map {
 /// If `vectors` has another length, or there are 2³² rows or more.
 pub fn map(vectors: &[f32], rank: usize, rows: usize, options: &Options) -> Map {
     assert_eq!(vectors.len(), rows * rank, "{rows} vectors of {rank} entries");
-    let rows = sample(rows, options.sample, options.seed);
-    let points = Points::new(vectors, rank, &rows);
+    map_sample(Sample::new(vectors, rank, rows, options), rank, options)
+}
+
+/// Some of the rows to map, and their vectors one after the other.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sample {
+    /// Row numbers, ascending.
+    pub rows: Vec<u32>,
+    /// The vectors of these rows.
+    pub vectors: Vec<f32>,
+}
+
+impl Sample {
+    /// A sample of `rows` vectors of `rank` entries each.
+    pub fn new(vectors: &[f32], rank: usize, rows: usize, options: &Options) -> Self {
+        let rows = sample(rows, options.sample, options.seed);
+        let vectors = rows.iter().flat_map(|&row| &vectors[row as usize * rank..][..rank]).copied().collect();
+        Self { rows, vectors }
+    }
+}
+
+/// Maps a sample of rows, as [`map`] does.
+pub fn map_sample(Sample { rows, vectors }: Sample, rank: usize, options: &Options) -> Map {
+    let points = Points::new(&vectors, rank);
     let neighbours = neighbours::nearest(&points, options.neighbours);
     let edges = neighbours::edges(&neighbours);
     let places = layout::lay_out(points.principal_places(), &edges, options);
@@ -89,7 +111,10 @@ pub fn map(vectors: &[f32], rank: usize, rows: usize, options: &Options) -> Map 
 
 /// At most `limit` of the numbers below `rows`, each as likely as any other, ascending (Floyd's
 /// algorithm).
-fn sample(rows: usize, limit: usize, seed: u64) -> Vec<u32> {
+///
+/// # Panics
+/// If there are 2³² rows or more.
+pub fn sample(rows: usize, limit: usize, seed: u64) -> Vec<u32> {
     let count = u32::try_from(rows).expect("fewer than 2³² rows");
     if rows <= limit {
         return (0..count).collect();

@@ -3,16 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Ids, UNLABELLED};
+pub use crate::experiment::details::MAP_POINTS;
 use crate::experiment::details::{Degrees, StageDetails};
 use crate::experiment::{Found, Outcome};
 use crate::matrix::Dense;
-use crate::model::map::{Options, map};
+use crate::model::map::{Options, Sample, map_sample};
 
 /// The form of `report.json` that is written and understood.
 pub const VERSION: u32 = 1;
-/// The most points of a map: as many as can be told apart, and laid out in a tenth of a second or
-/// two.
-pub const MAP_POINTS: usize = 2_000;
 
 /// Results of a run for a report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -48,9 +46,9 @@ impl Details {
         let (map, classes) = match &outcome.found {
             Found::Embedding(embedding) => {
                 let ids = outcome.ids();
-                let map = NodeMap::new(&Mapped {
+                let map = NodeMap::new(Mapped {
                     of: "embedding",
-                    vectors: embedding.left.data(),
+                    sample: outcome.sample.clone().unwrap_or_default(),
                     rank: embedding.rank,
                     rows: embedding.nodes,
                     ids,
@@ -61,9 +59,9 @@ impl Details {
             }
             Found::Classifier { probabilities, .. } => {
                 let odds = log_odds(probabilities);
-                let map = NodeMap::new(&Mapped {
+                let map = NodeMap::new(Mapped {
                     of: "class probabilities",
-                    vectors: odds.data(),
+                    sample: sample_of(&odds, seed),
                     rank: odds.columns(),
                     rows: odds.rows(),
                     ids: outcome.ids(),
@@ -109,12 +107,12 @@ pub struct NodeMap {
 }
 
 /// What to draw a map of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Mapped<'a> {
     /// What the vectors are, in a word.
     pub of: &'a str,
-    /// Row after row.
-    pub vectors: &'a [f32],
+    /// The rows to show.
+    pub sample: Sample,
     /// Entries of a row.
     pub rank: usize,
     /// How many rows there are.
@@ -127,13 +125,18 @@ pub struct Mapped<'a> {
     pub seed: u64,
 }
 
+/// The rows of a matrix to show.
+pub(super) fn sample_of(matrix: &Dense, seed: u64) -> Sample {
+    Sample::new(matrix.data(), matrix.columns(), matrix.rows(), &Options::new(MAP_POINTS, seed))
+}
+
 impl NodeMap {
     /// Lays a sample of the rows out. Where there are no labels, groups are communities.
-    pub fn new(mapped: &Mapped<'_>) -> Option<Self> {
+    pub fn new(mapped: Mapped<'_>) -> Option<Self> {
         if mapped.rows == 0 || mapped.rank == 0 {
             return None;
         }
-        let found = map(mapped.vectors, mapped.rank, mapped.rows, &Options::new(MAP_POINTS, mapped.seed));
+        let found = map_sample(mapped.sample, mapped.rank, &Options::new(MAP_POINTS, mapped.seed));
         let id = |&row: &u32| match mapped.ids.and_then(|ids| ids.get(row as usize)) {
             Some(id) => id.into_owned(),
             None => format!("row {row}"),
@@ -195,12 +198,20 @@ mod tests {
         let vectors = [1.0, 0.0, 0.9, 0.1, 0.0, 1.0, 0.1, 0.9];
         let (ids, classes) = (Ids::names(["a", "b", "c", "d"]), ["x".to_owned(), "y".to_owned()]);
         let labels = Some((&[1, UNLABELLED, 0, 0][..], &classes[..]));
-        let mapped = Mapped { of: "embedding", vectors: &vectors, rank: 2, rows: 4, ids: Some(&ids), labels, seed: 1 };
-        let map = NodeMap::new(&mapped).unwrap();
+        let mapped = Mapped {
+            of: "embedding",
+            sample: Sample { rows: vec![0, 1, 2, 3], vectors: vectors.to_vec() },
+            rank: 2,
+            rows: 4,
+            ids: Some(&ids),
+            labels,
+            seed: 1,
+        };
+        let map = NodeMap::new(mapped.clone()).unwrap();
         assert_eq!((map.colour.as_str(), &map.group[..]), ("label", &[1, 2, 0, 0][..]));
         assert_eq!((map.ids[1].as_str(), map.groups[2].as_str()), ("b", "no label"));
         assert!(map.is_whole());
-        let map = NodeMap::new(&Mapped { labels: None, ids: None, ..mapped }).unwrap();
+        let map = NodeMap::new(Mapped { labels: None, ids: None, ..mapped }).unwrap();
         assert_eq!((map.colour.as_str(), map.ids[3].as_str()), ("community", "row 3"));
     }
 }

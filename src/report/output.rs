@@ -30,6 +30,7 @@ use swap::{NEW, Swap, settle, synchronize};
 use super::saved;
 use crate::dataset::Ids;
 use crate::engine::checkpoint::Space;
+use crate::engine::{Cluster, EngineError, Sharded};
 use crate::experiment::metrics::Metrics;
 use crate::model::embedding::Embedding;
 
@@ -118,6 +119,8 @@ pub struct ResultFile<'a> {
     /// How long it is, if that is known without writing it.
     bytes: Option<u64>,
     write: WriteContent<'a>,
+    /// A panel with rows of other processes, which take part in writing.
+    sent: Option<(&'a Sharded, Cluster)>,
 }
 
 type WriteContent<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
@@ -125,7 +128,7 @@ type WriteContent<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 impl<'a> ResultFile<'a> {
     /// A file with the content that `write` writes.
     pub fn new(name: &'static str, write: impl Fn(&mut dyn Write) -> io::Result<()> + 'a) -> Self {
-        Self { name, bytes: None, write: Box::new(write) }
+        Self { name, bytes: None, write: Box::new(write), sent: None }
     }
 
     /// The same, known to be of this length.
@@ -148,11 +151,25 @@ impl<'a> ResultFile<'a> {
         Self::new(name, move |mut file| write_array(&mut file, &shape, values)).of_bytes(size_of_val(values))
     }
 
+    /// A panel as a NumPy array. The leader writes the rows of all processes, which the others
+    /// [send](Self::send_rows).
+    fn panel(name: &'static str, panel: &'a Sharded, cluster: Cluster) -> Self {
+        let bytes = panel.rows() * panel.columns() * size_of::<f32>();
+        let file = Self::new(name, move |file| write_panel(file, panel, cluster)).of_bytes(bytes);
+        Self { sent: (!panel.is_whole()).then_some((panel, cluster)), ..file }
+    }
+
+    /// Sends the rows that this process owns to the leader, which writes the file.
+    pub fn send_rows(&self) -> Result<(), EngineError> {
+        let Some((panel, cluster)) = self.sent else { return Ok(()) };
+        panel.stream(cluster, |_| Ok::<(), ()>(())).map(|_| ())
+    }
+
     /// The files of an embedding.
-    pub fn of_embedding(embedding: &'a Embedding) -> Vec<Self> {
+    pub fn of_embedding(embedding: &'a Embedding, cluster: Cluster) -> Vec<Self> {
         vec![
-            Self::array(LEFT, &[embedding.nodes, embedding.rank], embedding.left.data()),
-            Self::array(RIGHT, &[embedding.right_rows(), embedding.rank], embedding.right.data()),
+            Self::panel(LEFT, &embedding.left, cluster),
+            Self::panel(RIGHT, &embedding.right, cluster),
             Self::array(SINGULAR_VALUES, &[embedding.singular_values.len()], &embedding.singular_values),
         ]
     }
@@ -385,6 +402,16 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
+}
+
+/// Writes a panel as a NumPy array, as [`write_array`] does.
+fn write_panel(file: &mut dyn Write, panel: &Sharded, cluster: Cluster) -> io::Result<()> {
+    let shape = [panel.rows() as u64, panel.columns() as u64];
+    let options = npyz::WriteOptions::new().dtype(<f32 as npyz::AutoSerialize>::default_dtype()).shape(&shape);
+    let mut array = options.writer(file).begin_nd()?;
+    let written = panel.stream(cluster, |row| array.extend(row.iter().copied()));
+    written.map_err(io::Error::other)??;
+    array.finish()
 }
 
 /// Writes `values` as a NumPy array, little-endian in C order.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::details::{Details, Mapped, NodeMap, VERSION, log_odds};
+use super::details::{Details, Mapped, NodeMap, VERSION, log_odds, sample_of};
 use super::output::{DETAILS, IDS, LEFT, METRICS, SINGULAR_VALUES};
 use super::saved::{PROBABILITIES, SavedError, of_one_run, read_array, read_ids, read_json, read_vector, read_version};
 use crate::dataset::Ids;
@@ -92,9 +92,9 @@ fn of_arrays(folder: &Path, metrics: &Metrics) -> Result<Details, SavedError> {
             true => Some(Ids::names(read_ids(&names, vectors.rows())?.lines())),
         };
         let ids = ids.filter(|ids| ids.len() == vectors.rows());
-        map = NodeMap::new(&Mapped {
+        map = NodeMap::new(Mapped {
             of,
-            vectors: vectors.data(),
+            sample: sample_of(&vectors, metrics.seed),
             rank: vectors.columns(),
             rows: vectors.rows(),
             ids: ids.as_ref(),

@@ -16,17 +16,17 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// The chosen rows of `vectors`.
-    pub(super) fn new(vectors: &[f32], rank: usize, rows: &[u32]) -> Self {
-        let row = |&row: &u32| &vectors[row as usize * rank..][..rank];
+    /// The points of `vectors`.
+    pub(super) fn new(vectors: &[f32], rank: usize) -> Self {
+        let rows = vectors.chunks_exact(rank.max(1));
         let is_finite = |row: &[f32]| row.iter().all(|entry| entry.is_finite());
         let mut sums = vec![0.0f64; rank];
-        for row in rows.iter().map(row).filter(|row| is_finite(row)) {
+        for row in rows.clone().filter(|row| is_finite(row)) {
             sums.iter_mut().zip(row).for_each(|(sum, &entry)| *sum += f64::from(entry));
         }
         let means: Vec<f64> = sums.iter().map(|sum| sum / rows.len().max(1) as f64).collect();
         let mut data = vec![0.0; rows.len() * stride(rank)];
-        for (row, out) in rows.iter().map(row).zip(data.chunks_exact_mut(stride(rank).max(1))) {
+        for (row, out) in rows.clone().zip(data.chunks_exact_mut(stride(rank).max(1))) {
             if !is_finite(row) {
                 continue;
             }

@@ -1,7 +1,7 @@
 use npyz::NpyFile;
 
 use super::*;
-use crate::engine::Sharded;
+use crate::engine::{Cluster, Sharded};
 use crate::experiment::metrics;
 use crate::svd::Certificate;
 
@@ -38,7 +38,7 @@ fn a_run_leaves_five_files_and_nothing_else() {
     let ids = Ids::names(["x", "ÿ", "z"]);
     // The second time over the files of the first.
     for _ in 0..2 {
-        let files = ResultFile::of_embedding(&embedding);
+        let files = ResultFile::of_embedding(&embedding, Cluster::threads(1));
         folder.write(Results { metrics: &metrics, ids: Some(&ids), files }, &full_disk::nothing_to_free).unwrap();
         assert_eq!(names(&path), [LOCK, IDS, LEFT, METRICS, RIGHT, SINGULAR_VALUES]);
     }
@@ -60,7 +60,7 @@ fn a_run_clears_away_what_an_earlier_one_left() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = Folder::prepare(temporary.path()).unwrap();
     let (metrics, embedding, ids) = (metrics::example(), embedding(), Ids::default());
-    let files = ResultFile::of_embedding(&embedding);
+    let files = ResultFile::of_embedding(&embedding, Cluster::threads(1));
     folder.write(Results { metrics: &metrics, ids: Some(&ids), files }, &full_disk::nothing_to_free).unwrap();
     fs::write(temporary.path().join("notes.txt"), "mine").unwrap();
     folder.write(Results { metrics: &metrics, ids: Some(&ids), files: vec![] }, &full_disk::nothing_to_free).unwrap();
@@ -102,7 +102,7 @@ fn others_may_read_the_results() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = Folder::prepare(temporary.path()).unwrap();
     let (metrics, embedding) = (metrics::example(), embedding());
-    let files = ResultFile::of_embedding(&embedding);
+    let files = ResultFile::of_embedding(&embedding, Cluster::threads(1));
     folder
         .write(Results { metrics: &metrics, ids: Some(&Ids::default()), files }, &full_disk::nothing_to_free)
         .unwrap();

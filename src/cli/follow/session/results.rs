@@ -91,7 +91,7 @@ impl Session<'_> {
             time_by_worker: WorkerFigures::of_all(&worker_times(self.request.cluster)?),
             follow: Some(self.totals.clone()),
         };
-        let mut files = ResultFile::of_embedding(embedding);
+        let mut files = ResultFile::of_embedding(embedding, self.request.cluster);
         let (ids, nodes) = (&self.ids, embedding.nodes);
         // Nodes that came later have no rows yet.
         files.push(ResultFile::new(IDS, move |file| ids.iter().take(nodes).try_for_each(|id| writeln!(file, "{id}"))));
