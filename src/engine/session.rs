@@ -26,7 +26,7 @@ use super::stop::{StopSign, catch};
 use super::trace;
 use super::tree::{Combine, Tree};
 use crate::kernel::buffer::advise_huge_pages;
-use crate::kernel::{self, columns, random};
+use crate::kernel::{self, LANES, columns, random};
 use crate::matrix::Dense;
 use crate::plan::count::panel_bytes;
 use crate::plan::{Layouts, Program, Value};
@@ -64,6 +64,9 @@ pub struct Session<'a> {
     unconfirmed: Option<Awaited>,
 }
 
+/// Among several processes, panels that take more bytes are gathered one lane group of columns at a
+/// time: a process has a part of the rows of its panels, but may gather nearly all of them.
+const MOST_GATHERED_BYTES: u64 = 32 << 20;
 /// The copies of a gathered panel may take this fraction of the memory, as a divisor.
 const COPIES: u64 = 8;
 /// Columns that are gathered at a time if they would take more.
@@ -177,8 +180,25 @@ impl<'a> Session<'a> {
         let schedules = programs.iter().map(|&program| self.programs[program].by_columns.as_ref());
         match Schedule::choose(schedules, x.cols(), self.worker.peers()) {
             Schedule::ByColumns(schedules) => self.multiply_by_columns(programs, schedules, x.clone()),
-            Schedule::ByRows => programs.iter().try_fold(x.clone(), |x, &program| self.multiply_by_rows(program, x)),
+            Schedule::ByRows => self.multiply_in_parts(programs, x, rows.max(x.total_rows())),
         }
+    }
+
+    /// A product by rows, of as many columns at a time as may be gathered.
+    fn multiply_in_parts(&mut self, programs: &[usize], x: &Shard, rows: usize) -> Result<Shard, EngineError> {
+        let at_a_time = if self.has_other_processes() { self.columns_at_a_time(rows, x.cols()) } else { x.cols() };
+        let multiply = |session: &mut Self, x: Shard| {
+            programs.iter().try_fold(x, |x, &program| session.multiply_by_rows(program, x))
+        };
+        if at_a_time >= x.cols() {
+            return multiply(self, x.clone());
+        }
+        let mut parts = Vec::with_capacity(x.cols().div_ceil(at_a_time));
+        for first in (0..x.cols()).step_by(at_a_time) {
+            let part = self.columns(x, first..x.cols().min(first + at_a_time))?;
+            parts.push(multiply(self, part)?);
+        }
+        self.hstack(&parts.iter().collect::<Vec<_>>())
     }
 
     /// A product by columns. A single worker computes all columns, without a dataflow.
@@ -331,6 +351,9 @@ impl<'a> Session<'a> {
     /// would take too much of the memory limit. Results do not depend on it.
     pub fn columns_at_a_time(&self, rows: usize, columns: usize) -> usize {
         let copies = self.workers as u64 * panel_bytes(rows, columns);
+        if self.has_other_processes() && panel_bytes(rows, columns) > MOST_GATHERED_BYTES {
+            return columns.min(LANES);
+        }
         let is_tight = self.workers > 1 && self.memory.is_some_and(|memory| copies > memory / COPIES);
         if is_tight { columns.min(NARROW_COLUMNS) } else { columns }
     }

@@ -1,5 +1,6 @@
 //! Computes a worker's tiles of the result of a step.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,7 +15,7 @@ use super::tree::{Combine, Tree};
 use crate::kernel::panel::{Panel, PanelMut, stride};
 use crate::kernel::spmm::{Factors, Operand, Segments, spmm};
 use crate::kernel::{Buffer, columns, elementwise, gemm};
-use crate::plan::{Access, Action, Diagonal, Epilogue, Layout, Layouts, RowRange, Side, Step, Term, Value};
+use crate::plan::{Access, Action, Diagonal, Epilogue, Layout, Layouts, RowRange, Runs, Side, Step, Term, Value};
 
 /// State that the steps of a worker share.
 pub(super) struct Context {
@@ -161,27 +162,25 @@ pub(super) fn compute(
         Action::Sparse { matrix, right, input, epilogue, .. } => {
             let x = inputs.gathered(*input);
             context.shard(step.rows, x.cols, |layout, y| {
-                let mut rest = y;
-                for tiles in layout.tiles(context.worker).ranges() {
-                    let own = layout.tiling().rows_of(tiles.clone());
-                    let (y, others) = rest.split_at_mut(own.len() * stride(x.cols));
-                    rest = others;
-                    let factors = Factors {
-                        alpha: epilogue.alpha as f32,
-                        left: values(&epilogue.left).map(|values| &values[own.clone()]),
-                        right: values(right),
-                    };
-                    let added = epilogue.add.as_ref().map(|add| kernel_term(add, &inputs, &own));
-                    let scratch = &mut *context.joined.borrow_mut();
-                    let mut multiply = |operand: &Operand| spmm(operand, &x.rows(), &factors, added, y, scratch);
-                    match &context.permuted {
-                        Some(permuted) => multiply(&Operand::sorted(&permuted.rows)),
-                        None => {
-                            let sorted = context.operands.borrow_mut().sorted(matrix, tiles);
-                            let tiles = tiles.clone().map(|tile| matrix.tile(tile));
-                            multiply(&Operand::new(tiles, sorted.as_deref()));
-                        }
+                let (own, tiles) = (layout.rows(context.worker), layout.tiles(context.worker));
+                let left = values(&epilogue.left).map(|values| of_rows(values, own));
+                let add = epilogue.add.as_ref();
+                let diagonal = add.and_then(|add| values(&add.diagonal)).map(|values| of_rows(values, own));
+                let added = add.map(|add| elementwise::Term {
+                    coefficient: add.coefficient as f32,
+                    diagonal: diagonal.as_deref(),
+                    panel: inputs.shard(add.value).panel(),
+                });
+                let factors = Factors { alpha: epilogue.alpha as f32, left: left.as_deref(), right: values(right) };
+                let scratch = &mut *context.joined.borrow_mut();
+                let mut multiply = |operand: &Operand| spmm(operand, &x.rows(), &factors, added, y, scratch);
+                match (&context.permuted, tiles.ranges()) {
+                    (Some(permuted), _) => multiply(&Operand::sorted(&permuted.rows)),
+                    (None, [run]) => {
+                        let sorted = context.operands.borrow_mut().sorted(matrix, run);
+                        multiply(&Operand::new(run.clone().map(|tile| matrix.tile(tile)), sorted.as_deref()));
                     }
+                    (None, _) => multiply(&Operand::new(tiles.iter().map(|tile| matrix.tile(tile)), None)),
                 }
                 Ok(())
             })?
@@ -288,6 +287,14 @@ pub(super) fn compute(
 
 fn values(diagonal: &Option<Diagonal>) -> Option<&[f32]> {
     diagonal.as_ref().map(|diagonal| &*diagonal.values)
+}
+
+/// The entries of a diagonal for some rows.
+fn of_rows<'a>(values: &'a [f32], rows: &Runs) -> Cow<'a, [f32]> {
+    match rows.ranges() {
+        [rows] => values[rows.clone()].into(),
+        ranges => ranges.iter().flat_map(|rows| &values[rows.clone()]).copied().collect::<Vec<f32>>().into(),
+    }
 }
 
 fn kernel_term<'a>(term: &'a Term, inputs: &Inputs<'a>, rows: &Range<usize>) -> elementwise::Term<'a> {

@@ -83,7 +83,7 @@ fn assert_shapes((rows, inner): (usize, usize), x: Panel, factors: &Factors, sta
     start.assert_shape(rows, x.stride());
 }
 
-/// The sparse factor of a product: consecutive tiles of a matrix.
+/// The sparse factor of a product: tiles of a matrix, one above the other.
 #[derive(Debug)]
 pub struct Operand<'a> {
     tiles: Vec<&'a Tile>,
@@ -113,8 +113,8 @@ impl<'a> Operand<'a> {
 
 /// `y = added + alpha · diag(left) · A · diag(right) · x`. What `y` held does not matter.
 ///
-/// Strips whose rows lie in several segments of `x` are joined in `scratch` first, once a call.
-/// Segments no smaller than a strip cost next to nothing. The bits of the result depend neither on
+/// A strip whose rows lie in several segments of `x` is joined in `scratch` before it is multiplied
+/// by. Segments no smaller than a strip cost next to nothing. The bits of the result depend neither on
 /// the segments nor on which tiles share a call.
 ///
 /// # Panics
@@ -153,10 +153,9 @@ pub fn spmm_with(
     }
     assert!(!a.tiles.is_empty(), "rows that are stored in sorted order only suit the panel");
     let ranges: Vec<_> = (0..a.tiles[0].strips()).map(|strip| a.tiles[0].strip_range(strip)).collect();
-    let strips = x.joined_strips(&ranges, scratch);
     for columns in blocks(cols) {
-        for (strip, (strip_rows, range)) in strips.iter().zip(&ranges).enumerate() {
-            let x = Panel::new(range.len(), cols, strip_rows);
+        for (strip, range) in ranges.iter().enumerate() {
+            let x = Panel::new(range.len(), cols, x.joined_range(range, scratch));
             let right = factors.right.map(|d| &d[range.clone()]);
             let mut first = 0;
             for tile in &a.tiles {

@@ -1,7 +1,6 @@
 //! A panel whose rows lie in several places.
 
 use std::ops::Range;
-use std::slice;
 
 use super::{Buffer, Panel, stride};
 
@@ -30,31 +29,19 @@ impl<'a> Segments<'a> {
     where
         'a: 's,
     {
-        self.joined_strips(slice::from_ref(&(0..self.rows())), buffer)[0]
+        self.joined_range(&(0..self.rows()), buffer)
     }
 
-    /// The rows of each range in one piece: part of a segment, or a copy in `buffer`.
-    pub(super) fn joined_strips<'s>(&self, ranges: &[Range<usize>], buffer: &'s mut Buffer) -> Vec<&'s [f32]>
+    /// Consecutive rows in one piece: part of a segment, or a copy in `buffer`.
+    pub(super) fn joined_range<'s>(&self, rows: &Range<usize>, buffer: &'s mut Buffer) -> &'s [f32]
     where
         'a: 's,
     {
-        let width = stride(self.cols);
-        let scattered = ranges.iter().filter(|range| self.inside(range).is_none());
-        buffer.resize(scattered.map(|range| range.len() * width).sum());
-        let mut free: &mut [f32] = buffer;
-        let mut strips = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            strips.push(match self.inside(range) {
-                Some(data) => data,
-                None => {
-                    let (piece, rest) = free.split_at_mut(range.len() * width);
-                    free = rest;
-                    self.copy(range, piece);
-                    &*piece
-                }
-            });
-        }
-        strips
+        self.inside(rows).unwrap_or_else(|| {
+            buffer.resize(rows.len() * stride(self.cols));
+            self.copy(rows, buffer);
+            buffer
+        })
     }
 
     pub(super) fn assert_consecutive(&self, rows: usize) {
