@@ -60,7 +60,7 @@ fn follow_orders() -> Result<(), Box<dyn Error>> {
             Err(error) => json!({ "failed": error.to_string() }),
             Ok(embedding) => {
                 let (seconds, peak) = (start.elapsed().as_secs_f64(), peak_bytes());
-                Folder::prepare(&order.out)?.write_files(ResultFile::of_embedding(&embedding, cluster))?;
+                Folder::prepare(&order.out)?.write_files(ResultFile::of_embedding(&embedding, Cluster::threads(1)))?;
                 let (columns, residuals) = (embedding.operator_columns, &embedding.certificate.relative_residuals);
                 let worst = residuals.iter().copied().fold(0.0, f64::max);
                 json!({ "seconds": seconds, "columns": columns, "peak_bytes": peak, "idle_bytes": idle,

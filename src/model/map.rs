@@ -101,7 +101,7 @@ impl Sample {
 
 /// Maps a sample of rows, as [`map`] does.
 pub fn map_sample(Sample { rows, vectors }: Sample, rank: usize, options: &Options) -> Map {
-    let points = Points::new(&vectors, rank);
+    let points = Points::new(rows.len(), &vectors, rank);
     let neighbours = neighbours::nearest(&points, options.neighbours);
     let edges = neighbours::edges(&neighbours);
     let places = layout::lay_out(points.principal_places(), &edges, options);

@@ -16,16 +16,16 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// The points of `vectors`.
-    pub(super) fn new(vectors: &[f32], rank: usize) -> Self {
+    /// The points of `count` vectors.
+    pub(super) fn new(count: usize, vectors: &[f32], rank: usize) -> Self {
         let rows = vectors.chunks_exact(rank.max(1));
         let is_finite = |row: &[f32]| row.iter().all(|entry| entry.is_finite());
         let mut sums = vec![0.0f64; rank];
         for row in rows.clone().filter(|row| is_finite(row)) {
             sums.iter_mut().zip(row).for_each(|(sum, &entry)| *sum += f64::from(entry));
         }
-        let means: Vec<f64> = sums.iter().map(|sum| sum / rows.len().max(1) as f64).collect();
-        let mut data = vec![0.0; rows.len() * stride(rank)];
+        let means: Vec<f64> = sums.iter().map(|sum| sum / count.max(1) as f64).collect();
+        let mut data = vec![0.0; count * stride(rank)];
         for (row, out) in rows.clone().zip(data.chunks_exact_mut(stride(rank).max(1))) {
             if !is_finite(row) {
                 continue;
@@ -35,7 +35,7 @@ impl Points {
             let scale = if length > 0.0 { length.recip() } else { 0.0 };
             out.iter_mut().zip(centred).for_each(|(out, entry)| *out = (entry * scale) as f32);
         }
-        Self { count: rows.len(), rank, data }
+        Self { count, rank, data }
     }
 
     /// All rows without padding.

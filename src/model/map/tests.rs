@@ -46,7 +46,7 @@ fn sheets(count: usize, centres: usize, rank: usize) -> Vec<f32> {
 fn it_keeps_twice_the_neighbours_that_two_principal_components_keep() {
     let vectors = sheets(1200, 15, 24);
     let found = map(&vectors, 24, 1200, &Options::new(SAMPLE, 1));
-    let points = Points::new(&vectors, 24);
+    let points = Points::new(1200, &vectors, 24);
     let (plain, kept) = (kept_neighbours(&points, &points.principal_places()), kept_neighbours(&points, &found.places));
     println!("neighbours kept: {kept:.3}, by principal components {plain:.3}");
     assert!(kept > 0.7 && kept > 1.9 * plain, "{kept} for {plain}");
