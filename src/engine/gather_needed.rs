@@ -110,9 +110,11 @@ fn unpack(
     worker: usize,
     step: &str,
 ) -> Result<Vec<Shard>, EngineError> {
+    // An empty block states the columns, too: a process that needs no rows of its partners has
+    // shards of the same width as all others.
+    let cols = blocks.first().map_or(0, |block| block.cols);
     blocks.retain(|block| block.rows > 0);
     blocks.sort_by_key(|block| block.first_row);
-    let cols = blocks.first().map_or(0, |block| block.cols);
     let stride = stride(cols);
     let mut received = 0;
     let shards = needs.partners.iter().map(|Partner { owned, received: wanted, .. }| {
