@@ -12,7 +12,7 @@ use super::scale::{MOST_SCALES, another_exponent, power_of_two};
 use super::subspace::iterate;
 use super::triplets::{Svd, Triplets, certified};
 use crate::engine::checkpoint::CheckpointLog;
-use crate::engine::{Cluster, Collected, Monitor, Session, Sharded, run};
+use crate::engine::{Cluster, Collected, EngineError, Monitor, Session, Sharded, run};
 use crate::kernel::random::stream;
 use crate::matrix::Matrix;
 
@@ -56,9 +56,8 @@ pub fn decompose_sharded(
     cluster: Cluster,
     watch: Monitor<Progress>,
 ) -> Result<Triplets<Sharded>, SvdError> {
-    let content = if watch.keeps_checkpoints() { content_of(matrix, cluster) } else { String::new() };
-    let label = format!("svd {} {} of {content}", matrix.shape(), options.label());
-    watch.once(&label, cluster, || {
+    let label = || format!("svd {} {} of {}", matrix.shape(), options.label(), content_of(matrix, cluster));
+    watch.once_with(label, cluster, || {
         let mut exponent = 0;
         for _ in 0..MOST_SCALES {
             let factor = power_of_two(exponent);
@@ -182,11 +181,11 @@ fn iterate_once(
     before: f64,
     watch: &Monitor<Progress>,
 ) -> Result<Option<Triplets>, SvdError> {
-    let content = match watch.keeps_checkpoints() {
-        true => fingerprint(session, &prepared.operator(&ColumnCount::default()))?,
-        false => String::new(),
-    };
-    let mut log = CheckpointLog::new(watch, prepared.label(&content));
+    let checkpointed = prepared.clone();
+    let mut log = CheckpointLog::with_label(watch, move |session| {
+        let content = fingerprint(session, &checkpointed.operator(&ColumnCount::default()))?;
+        Ok(checkpointed.label(&content))
+    });
     let projection = match prepared.options.method {
         Method::Subspace => Some(iterate(session, prepared, count, watch.progress(), &mut log)?),
         _ => grow(session, prepared, count, before, watch.progress(), &mut log)?,
@@ -195,10 +194,10 @@ fn iterate_once(
 }
 
 /// What distinguishes matrices of one name in checkpoints: the bits of yᵀMx for two random vectors.
-fn fingerprint(session: &mut Session<'_>, operator: &Operator) -> Result<String, SvdError> {
+fn fingerprint(session: &mut Session<'_>, operator: &Operator) -> Result<String, EngineError> {
     let x = session.random_normal(operator.columns, 1, 0, stream::PROBE)?;
     let y = session.random_normal(operator.rows, 1, 1, stream::PROBE)?;
-    let image = operator.apply(session, &x)?;
+    let image = session.multiply(operator.programs()[0], &x)?;
     Ok(format!("{:016x}", session.cross_gram(&y, &image)?[0].to_bits()))
 }
 

@@ -18,11 +18,32 @@ use crate::engine::{EngineError, Session, Shard};
 /// order.
 pub struct CheckpointLog {
     work: Option<Work>,
-    label: String,
+    label: Label,
     /// Whether the next call ends an iteration.
     has_begun: bool,
     /// Names of the panels in the last checkpoint, which are not written again.
     written: HashSet<String>,
+}
+
+/// What identifies the problem of a stage.
+enum Label {
+    Known(String),
+    /// Found when it is first needed, by all workers together.
+    Deferred(Option<FindLabel>),
+}
+
+type FindLabel = Box<dyn FnOnce(&mut Session<'_>) -> Result<String, EngineError>>;
+
+impl Label {
+    fn get(&mut self, session: &mut Session<'_>) -> Result<&str, EngineError> {
+        if let Self::Deferred(find) = self {
+            *self = Self::Known(find.take().map_or(Ok(String::new()), |find| find(session))?);
+        }
+        match self {
+            Self::Known(label) => Ok(label),
+            Self::Deferred(_) => Ok(""),
+        }
+    }
 }
 
 /// The state that a stage resumes from.
@@ -44,11 +65,24 @@ impl CheckpointLog {
     /// The log of a monitored stage. `label` identifies the problem; states of other problems are
     /// ignored.
     pub fn new<P: ?Sized>(monitor: &Monitor<P>, label: impl Into<String>) -> Self {
+        Self::labelled(monitor, Label::Known(label.into()))
+    }
+
+    /// A log whose label takes products to find: `find` is called on all workers, if a checkpoint
+    /// is read or written.
+    pub fn with_label<P: ?Sized>(
+        monitor: &Monitor<P>,
+        find: impl FnOnce(&mut Session<'_>) -> Result<String, EngineError> + 'static,
+    ) -> Self {
+        Self::labelled(monitor, Label::Deferred(Some(Box::new(find))))
+    }
+
+    fn labelled<P: ?Sized>(monitor: &Monitor<P>, label: Label) -> Self {
         let work = monitor.work().cloned();
         if let Some(work) = &work {
             work.writer.interrupt().hold();
         }
-        Self { work, label: label.into(), has_begun: false, written: HashSet::new() }
+        Self { work, label, has_begun: false, written: HashSet::new() }
     }
 
     /// The numbers of the state to resume from, if there is one, and this worker's rows of its
@@ -58,7 +92,8 @@ impl CheckpointLog {
         session: &mut Session<'_>,
     ) -> Result<Option<(N, Vec<Shard>)>, EngineError> {
         let Some(work) = self.work.as_ref().filter(|work| work.writer.is_resuming()) else { return Ok(None) };
-        let Some(StoredState { numbers, names, panels }) = find(work, session, &self.label, false)? else {
+        let label = self.label.get(session)?;
+        let Some(StoredState { numbers, names, panels }) = find(work, session, label, false)? else {
             return Ok(None);
         };
         self.written = names.into_iter().collect();
@@ -98,6 +133,7 @@ impl CheckpointLog {
         State { numbers, panels }: State<'_, N>,
     ) -> Result<Result<(), EngineError>, EngineError> {
         let Some(work) = &self.work else { return Ok(Ok(())) };
+        let label = self.label.get(session)?.to_owned();
         let (start, is_first) = (Instant::now(), session.worker() == 0);
         let mut files = Ok(Vec::with_capacity(panels.len()));
         for (name, panel) in &panels {
@@ -110,8 +146,7 @@ impl CheckpointLog {
         let mut written = Ok(());
         if is_first {
             written = work.writer.commit(start, |store| {
-                let (label, panels) = (self.label.clone(), files?);
-                let numbers = work.write_numbers(store, &numbers)?;
+                let (numbers, panels) = (work.write_numbers(store, &numbers)?, files?);
                 Ok(Record { work: work.number, label, is_finished: false, numbers, panels })
             });
         }

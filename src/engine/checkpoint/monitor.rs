@@ -1,5 +1,7 @@
 //! The monitor of one stage of a run.
 
+use std::cell::LazyCell;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -65,11 +67,6 @@ impl<P: ?Sized> Monitor<P> {
         Self { progress, work: Some(work) }
     }
 
-    /// Whether the stage keeps checkpoints.
-    pub fn keeps_checkpoints(&self) -> bool {
-        self.work.is_some()
-    }
-
     /// The receiver of progress.
     pub fn progress(&self) -> &P {
         &self.progress
@@ -87,12 +84,26 @@ impl<P: ?Sized> Monitor<P> {
         cluster: Cluster,
         work: impl FnOnce() -> Result<A, E>,
     ) -> Result<A, E> {
+        self.once_with(|| label.to_owned(), cluster, work)
+    }
+
+    /// [`Monitor::once`] with a label that takes work to find: `find_label` is called on all
+    /// processes, if a result is read or written.
+    pub fn once_with<A: StoredResult, E: From<EngineError>>(
+        &self,
+        find_label: impl FnOnce() -> String,
+        cluster: Cluster,
+        work: impl FnOnce() -> Result<A, E>,
+    ) -> Result<A, E> {
         let Some(stage) = &self.work else { return work() };
-        if let Some(result) = stage.recall(label, cluster)? {
+        let label = LazyCell::new(find_label);
+        if stage.writer.is_resuming()
+            && let Some(result) = stage.recall(&label, cluster)?
+        {
             return Ok(result);
         }
         let result = work()?;
-        stage.finish(label, &result, cluster)?;
+        stage.finish(&label, &result, cluster)?;
         Ok(result)
     }
 }
@@ -115,9 +126,6 @@ impl Work {
 
     /// The stored result.
     fn recall<A: StoredResult>(&self, label: &str, cluster: Cluster) -> Result<Option<A>, EngineError> {
-        if !self.writer.is_resuming() {
-            return Ok(None);
-        }
         let (work, label, collected) = (self.clone(), label.to_owned(), Arc::new(Mutex::new(Vec::new())));
         let kept = collected.clone();
         let numbers = run(cluster, Vec::new(), move |session| {
@@ -143,7 +151,12 @@ impl Work {
     }
 
     /// Stores the result, if it took long enough; ends the run if it was asked to.
-    fn finish<A: StoredResult>(&self, label: &str, result: &A, cluster: Cluster) -> Result<(), EngineError> {
+    fn finish<A: StoredResult>(
+        &self,
+        label: &impl Deref<Target = String>,
+        result: &A,
+        cluster: Cluster,
+    ) -> Result<(), EngineError> {
         let [is_interrupted, is_worth_keeping] = self.is_interrupted(cluster)?;
         let mut kept = Ok(());
         if self.writer.is_writing() && (is_worth_keeping || is_interrupted) {
@@ -162,8 +175,8 @@ impl Work {
         Ok(())
     }
 
-    /// Whether any process was asked to end, and whether the stage took long enough to be stored. From here on this
-    /// process may be ended at once.
+    /// Whether any process was asked to end, and whether the stage took long enough to be stored.
+    /// From here on this process may be ended at once.
     fn is_interrupted(&self, cluster: Cluster) -> Result<[bool; 2], EngineError> {
         let (interrupt, is_worth_keeping) = (self.writer.interrupt(), self.writer.is_worth_keeping());
         if cluster.mesh.is_none() {
