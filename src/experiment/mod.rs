@@ -100,7 +100,7 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// Two vectors for every node, or for the rows and columns of a stated matrix.
-    Embedding(Embedding),
+    Embedding(Box<Embedding>),
     /// A classifier of nodes.
     Classifier {
         /// How scores are made.
@@ -221,7 +221,7 @@ impl Context<'_> {
         let metrics = self.metrics(&dataset, graph.report.edges, runs, clock)?;
         let plan = self.finish(&dataset, graph.report.edges);
         let degrees = Degrees::of(&graph.degrees, graph.report.isolated);
-        let (found, checkpoints, mesh) = (Found::Embedding(embedding), self.checkpoints, self.cluster.mesh);
+        let (found, checkpoints, mesh) = (Found::Embedding(Box::new(embedding)), self.checkpoints, self.cluster.mesh);
         Ok(Outcome { metrics, found, dataset, degrees, plan, sample, checkpoints, mesh })
     }
 
