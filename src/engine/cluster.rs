@@ -132,9 +132,12 @@ where
     E: From<EngineError> + std::fmt::Display + Send + 'static,
     F: Fn(&mut Session<'_>) -> Result<T, E> + Send + Sync + 'static,
 {
-    let mut layouts = Layouts::new([], cluster.processes(), cluster.workers);
-    panels.iter().filter(|panel| !panel.is_whole()).for_each(|panel| layouts.add(panel.layout().clone()));
-    run_with(cluster, layouts, Vec::new(), job)
+    let layouts_of = |_: &[Arc<Program>]| {
+        let mut layouts = Layouts::new([], cluster.processes(), cluster.workers);
+        panels.iter().filter(|panel| !panel.is_whole()).for_each(|panel| layouts.add(panel.layout().clone()));
+        layouts
+    };
+    run_with(cluster, Vec::new(), layouts_of, job)
 }
 
 /// Runs `job` on every worker, and returns the result of the first worker of this process.
@@ -149,11 +152,19 @@ where
     E: From<EngineError> + std::fmt::Display + Send + 'static,
     F: Fn(&mut Session<'_>) -> Result<T, E> + Send + Sync + 'static,
 {
-    let layouts = Layouts::new(programs.iter().map(Arc::as_ref), cluster.processes(), cluster.workers);
-    run_with(cluster, layouts, programs, job)
+    let layouts_of = |programs: &[Arc<Program>]| {
+        Layouts::new(programs.iter().map(Arc::as_ref), cluster.processes(), cluster.workers)
+    };
+    run_with(cluster, programs, layouts_of, job)
 }
 
-fn run_with<T, E, F>(cluster: Cluster, layouts: Layouts, programs: Vec<Arc<Program>>, job: F) -> Result<T, E>
+/// Runs `job`. The layouts are made once there are workers, and entries of all matrices.
+fn run_with<T, E, F>(
+    cluster: Cluster,
+    programs: Vec<Arc<Program>>,
+    layouts_of: impl FnOnce(&[Arc<Program>]) -> Layouts,
+    job: F,
+) -> Result<T, E>
 where
     T: Send + 'static,
     E: From<EngineError> + std::fmt::Display + Send + 'static,
@@ -166,6 +177,7 @@ where
         return Err(EngineError::Outline { name: name.to_owned() }.into());
     }
     kernel::configure();
+    let layouts = layouts_of(&programs);
     make_ready(&programs, &layouts, cluster.own_workers())?;
     let wanted = RowRequests::new(&programs, &layouts, cluster);
     let cannot_start = |reason| EngineError::CannotStart { workers: cluster.workers, reason };

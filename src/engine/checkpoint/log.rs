@@ -139,7 +139,9 @@ impl CheckpointLog {
         for (name, panel) in &panels {
             let file = format!("{}-{name}", work.number);
             match self.written.contains(name) {
-                true => find_written(work, &file, &mut files),
+                // The first worker alone: it keeps the store locked while others send it rows.
+                true if is_first => find_written(work, &file, &mut files),
+                true => {}
                 false => write_rows(work, session, &file, panel, &mut files)?,
             }
         }
@@ -172,7 +174,7 @@ pub(super) fn share(session: &mut Session<'_>, reason: &str) -> Result<Result<()
 /// The files of a checkpoint that are written so far, on the first worker.
 type Files = Result<Vec<CheckpointFile>, CheckpointError>;
 
-/// Adds a file that an earlier checkpoint wrote.
+/// Adds a file that an earlier checkpoint wrote, on the first worker.
 fn find_written(work: &Work, file: &str, files: &mut Files) {
     if let (Ok(written), Some(store)) = (&mut *files, work.writer.store()) {
         let pieces = store.record(work.number).into_iter().flat_map(|record| &record.panels);
