@@ -168,7 +168,7 @@ fn fetch<'scope>(scope: Scope<'scope, u64>, input: &Link<'scope>, context: &Rc<C
             }
             _ => unreachable!("a panel and the requests for its rows"),
         });
-    let pool = context.pool.clone();
+    let (pool, of_process) = (context.pool.clone(), context.transfer.workers_of_process(worker));
     let answers = send(scope, "answer", [&to_answer], move |_, payload, give| match payload {
         Payload::Fetch(shard, requests) => {
             for Request { asker, total, first, rows } in requests.iter() {
@@ -177,7 +177,9 @@ fn fetch<'scope>(scope: Scope<'scope, u64>, input: &Link<'scope>, context: &Rc<C
                 for number in 0..of {
                     let start = (number * at_once).min(rows.len());
                     let some = &rows[start..rows.len().min(start + at_once)];
-                    trace::sending("fetched rows", some.len() * stride(shard.cols()) * size_of::<f32>());
+                    if !of_process.contains(asker) {
+                        trace::sending("fetched rows", some.len() * stride(shard.cols()) * size_of::<f32>());
+                    }
                     let block = packed(&shard, some, (*total, first + start), &mut pool.borrow_mut());
                     give(Message { weight: 1, to: *asker, sender: worker, of, payload: Payload::Block(block) });
                 }
