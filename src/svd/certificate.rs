@@ -147,7 +147,7 @@ impl Certificate {
     }
 
     /// Measured residuals, and nothing else.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "experiment"))]
     pub(crate) fn of_residuals(relative_residuals: &[f64]) -> Self {
         Self { relative_residuals: relative_residuals.to_vec(), ..Self::default() }
     }

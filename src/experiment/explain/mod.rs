@@ -1,8 +1,7 @@
 //! The plan of an experiment: how its matrices are multiplied by, and what that takes.
 //!
-//! `explain` states the matrices of an experiment and plans them without running it ([`Subjects`]).
-//! A run records the plans that its decompositions make ([`Recorder`]). Both describe a plan by a
-//! [`StagePlan`].
+//! `explain` states the matrices of an experiment and plans them without running it. A run records
+//! the plans that its decompositions make. Both describe a plan by a [`StagePlan`].
 
 mod stage;
 mod subjects;
